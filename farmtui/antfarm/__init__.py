@@ -1,0 +1,1 @@
+"""Antfarm's own data: its database, event log, progress files and workflow definitions."""

@@ -1,0 +1,1 @@
+"""A small farm that runs by itself."""

@@ -1,0 +1,1 @@
+"""Checks: pure functions from (state, now) to findings."""

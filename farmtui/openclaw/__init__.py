@@ -1,0 +1,1 @@
+"""OpenClaw: its configuration, gateway, command line, stores on disk and cron jobs."""

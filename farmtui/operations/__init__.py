@@ -1,0 +1,1 @@
+"""What an operator can do: plan, preview, apply, journal, undo."""
