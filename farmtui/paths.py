@@ -86,7 +86,7 @@ def locate(
         farm_dir=state.path / "farm",
         split=db is not None
         and state.origin in (ENV_STATE_DIR, HOME)
-        and not _inside(database.path, state.path),
+        and not database.path.is_relative_to(state.path),
     )
 
 
