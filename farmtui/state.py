@@ -234,7 +234,10 @@ class StepSpec:
 
 @dataclass(frozen=True, slots=True)
 class Workflow:
-    """One workflow.yml. `error` is set, and the rest empty, where the file could not be understood."""
+    """One workflow.yml. `error` is set, and the rest empty, where the file could not be understood.
+
+    `context_keys` are the keys that its `context` gives every run.
+    """
 
     id: str
     name: str
@@ -243,6 +246,7 @@ class Workflow:
     steps: tuple[StepSpec, ...] = ()
     cron_interval_ms: int | None = None
     error: str | None = None
+    context_keys: tuple[str, ...] = ()
 
     def step(self, name: str) -> StepSpec | None:
         """The step of that name."""
