@@ -152,6 +152,7 @@ def _missing(look: Look, workflow: str, found: list[_Unwoken]) -> Finding:
     agents = list(dict.fromkeys(unwoken.agent for unwoken in found))
     due = [unwoken for unwoken in found if unwoken.status == "pending"]
     since = min((unwoken.since for unwoken in due if unwoken.since is not None), default=None)
+    listed = sum(job.workflow == workflow for job in look.state.crons.jobs)
     noun = "agent has" if len(agents) == 1 else "agents have"
     return Finding(
         id=f"missing-crons:{workflow}",
@@ -160,11 +161,8 @@ def _missing(look: Look, workflow: str, found: list[_Unwoken]) -> Finding:
         message=f"{len(agents)} {noun} no cron in {workflow}: {', '.join(agents)}",
         since=since,
         evidence=(
-            *(
-                f"{unwoken.run_label} {unwoken.step} {unwoken.status}: {unwoken.agent}"
-                for unwoken in found[:20]
-            ),
-            f"listed {len([job for job in look.state.crons.jobs if job.workflow == workflow])} crons of {workflow}",
+            *(f"{each.run_label} {each.step} {each.status}: {each.agent} has no cron" for each in found[:20]),
+            f"{listed} crons of {workflow} are listed",
             *_listing_evidence(look),
         ),
         workflow=workflow,

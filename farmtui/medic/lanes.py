@@ -67,7 +67,7 @@ def escalation_of(run: Run, workflow: Workflow | None) -> str | None:
 
 
 def failed_step(run: Run, workflow: Workflow | None) -> str | None:
-    """The step to look at in a failed run: the first that failed, else the first not done; None if unknown."""
+    """The step to look at in a failed run: the first that failed, else the first not done; else None."""
     tally = _tally(run)
     if tally is None:
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
 
@@ -16,6 +16,7 @@ from farmtui.state import CronJob, CronSource, FarmState, Run, Step, Workflow
 CLEANUP_S = 35 * 60  # Antfarm's own limit, for every role
 GRACE_S = 5 * 60
 DEFAULT_POLL_MS = 300_000
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 class CronHealth(StrEnum):
@@ -42,7 +43,7 @@ class Working:
 
 
 def timeout_of(step: Step, workflow: Workflow | None) -> int:
-    """After how many seconds a claim of this step is stale: 35 min, or its agent's `timeoutSeconds` + 5 min."""
+    """Seconds after which a claim of this step is stale: 35 min, or its agent's `timeoutSeconds` + 5 min."""
     own = own_timeout(step, workflow)
     return CLEANUP_S if own is None else own + GRACE_S
 
@@ -195,9 +196,7 @@ class Look:
 
 def rank(job: CronJob) -> tuple[bool, timedelta, str]:
     """Orders jobs of one name: an enabled one before others, then the one that ran last."""
-    epoch = datetime.min
-    last = job.last_run_at.replace(tzinfo=None) if job.last_run_at else epoch
-    return (not job.enabled, epoch - last, job.id)
+    return (not job.enabled, _LONG_AGO - (job.last_run_at or _LONG_AGO), job.id)
 
 
 def limit_words(step: Step, workflow: Workflow | None) -> str:
