@@ -65,6 +65,7 @@ class LongText(Widget, can_focus=True):
         self._flow = TextFlow("")
         self._key: object = None
         self._marks: tuple[str, ...] = ()
+        self._hang = 0
         self._tone = ""
         self._top = (0, 0)
         self._left = 0
@@ -79,16 +80,19 @@ class LongText(Widget, can_focus=True):
         """The text as it came from outside, or the notice."""
         return self._flow.text
 
-    def show(self, text: str, *, key: object = None, marks: Sequence[str] = ()) -> None:
+    def show(self, text: str, *, key: object = None, marks: Sequence[str] = (), hang: int = 0) -> None:
         """Show a text. The place is kept while `key` stays the same, else it opens at its beginning.
 
         Args:
             marks: literal texts in it that are marked, e.g. ``[missing: repo]``.
+            hang: cells by which the wrapped rest of a line is indented.
         """
+        self._hang = hang
         self._set(text, key, tuple(marks), "")
 
     def notice(self, text: str, *, alarm: bool = False) -> None:
         """Say that there is no text, and why: "loading …", "no output yet", the reason of a failure."""
+        self._hang = 0
         self._set(text, None, (), "alarm" if alarm else "notice")
 
     def _set(self, text: str, key: object, marks: tuple[str, ...], tone: str) -> None:
@@ -312,7 +316,7 @@ class LongText(Widget, can_focus=True):
         stop = self._flow.stop_of(start)
         near = spans[max(0, bisect_left(spans, (start, 0)) - 1) : bisect_left(spans, (stop, 0))]
         width = self._width if self._wraps else None
-        return self._flow.rows(start, width, near, current, self._marks)
+        return self._flow.rows(start, width, near, current, self._marks, self._hang)
 
     def _visible_starts(self) -> list[tuple[int, int]]:
         """(piece, row) of every row on the screen."""

@@ -88,6 +88,7 @@ class TextFlow:
         found: Sequence[tuple[int, int]] = (),
         current: tuple[int, int] | None = None,
         marks: Sequence[str] = (),
+        hang: int = 0,
     ) -> tuple[tuple[Piece, ...], ...]:
         """The piece at `start` as safe rows; at least one.
 
@@ -96,6 +97,7 @@ class TextFlow:
             found: spans of matches, in order, of which those inside the piece are marked.
             current: the match that the reader stands on.
             marks: literal texts that are marked wherever they occur.
+            hang: cells by which rows after the first are indented.
         """
         raw = self._raw(start)
         masked = mask_text(raw) if not self._goes_on_secret(start) else MASK
@@ -106,7 +108,7 @@ class TextFlow:
                 (safe_text(raw[first:last]), tone)
                 for first, last, tone in _tones(raw, start, found, current, marks)
             ]
-        return _wrapped(tuple(pieces), width) if width else (tuple(pieces),)
+        return _wrapped(tuple(pieces), width, min(hang, width // 2)) if width else (tuple(pieces),)
 
     def _raw(self, start: int) -> str:
         stop = self.stop_of(start)
@@ -152,14 +154,16 @@ def _tones(
 
 
 @lru_cache(maxsize=512)
-def _wrapped(pieces: tuple[Piece, ...], width: int) -> tuple[tuple[Piece, ...], ...]:
+def _wrapped(pieces: tuple[Piece, ...], width: int, hang: int) -> tuple[tuple[Piece, ...], ...]:
     text = "".join(part for part, _ in pieces)
     tones = [tone for part, tone in pieces for _ in part]
     rows: list[tuple[Piece, ...]] = []
     at = 0
     while at < len(text):
-        stop = _break(text, at, width)
-        rows.append(_joined(text, tones, at, stop))
+        indent = hang if rows else 0
+        stop = _break(text, at, width - indent)
+        row = _joined(text, tones, at, stop)
+        rows.append(((" " * indent, ""), *row) if indent else row)
         at = stop
         if at < len(text) and text[at] == " " and text[at - 1] != " ":
             at += 1
