@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from farmtui.antfarm.engine.moves import Move, MoveBuilder, NotAllowed, RowWrite, loop_of
+from farmtui.antfarm.rendering import resolve
 from farmtui.antfarm.rows import Row, RunRows
-from farmtui.antfarm.templates import resolve
 
 _LOOP_KEYS = {
     "over": "over",
