@@ -55,7 +55,12 @@ class CronKeeper(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What an agent is given: a step of a run, its resolved input, and in a loop the story."""
+    """What an agent is given: a step of a run, its resolved input, and in a loop the story.
+
+    Attributes:
+        updated_at: the step's cell as the claim left it: another text there means that the claim is lost.
+        tries: how often the step, in a loop the story, was tried before.
+    """
 
     step_id: str
     run_id: str
@@ -64,6 +69,8 @@ class Claim:
     agent_id: str
     input: str
     story: str | None
+    tries: int
+    updated_at: str
     context: Mapping[str, Any]
 
 
@@ -139,12 +146,13 @@ class Ants:
         )
         return found.fetchone() is not None
 
-    def claim(self, agent_id: str) -> Claim | None:
-        """Give the agent its oldest pending step; None where it has none."""
+    def claim(self, agent_id: str, run_id: str | None = None) -> Claim | None:
+        """Give the agent its oldest pending step (of one run only, where named); None where it has none."""
         found = self.connection.execute(
             "SELECT s.id, s.run_id FROM steps s JOIN runs r ON r.id = s.run_id WHERE s.agent_id = ? "
-            "AND s.status = 'pending' AND r.status NOT IN ('failed', 'cancelled') ORDER BY s.rowid LIMIT 1",
-            (agent_id,),
+            "AND s.status = 'pending' AND r.status NOT IN ('failed', 'cancelled') "
+            "AND coalesce(?, r.id) = r.id ORDER BY s.rowid LIMIT 1",
+            (agent_id, run_id),
         ).fetchone()
         if found is None:
             return None
@@ -165,6 +173,8 @@ class Ants:
             agent_id=agent_id,
             input=claimed.input,
             story=None if story is None else str(story["story_id"]),
+            tries=int((story or step)["retry_count"] or 0),
+            updated_at=str(step["updated_at"]),
             context=json.loads(str(rows.run["context"])),
         )
 
@@ -176,6 +186,15 @@ class Ants:
         """
         rows = self._rows_of_step(step_id)
         return self._finish(str(rows.run["id"]), engine.complete(rows, step_id, output, self._new_id))
+
+    def holds(self, claim: Claim) -> bool:
+        """Whether the step is still claimed as it was: nobody reset it, reported on it or ended its run."""
+        found = self.connection.execute(
+            "SELECT 1 FROM steps s JOIN runs r ON r.id = s.run_id WHERE s.id = ? AND s.status = 'running' "
+            "AND s.updated_at = ? AND r.status = 'running'",
+            (claim.step_id, claim.updated_at),
+        )
+        return found.fetchone() is not None
 
     def fail(self, step_id: str, reason: str) -> Mapping[str, Any]:
         """The agent gives up on its step; returns Antfarm's answer.
