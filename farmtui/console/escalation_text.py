@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
+from farmtui.antfarm.workflows import short_agent
 from farmtui.clock import age
-from farmtui.console.timeline import agent_name
 from farmtui.operations.plan import CronAction, Plan
 from farmtui.state import Acknowledgement, Escalation, Event, RunDetail, Step, Story
 
@@ -80,7 +80,7 @@ def _failed_story(escalation: Escalation, detail: RunDetail) -> Story | None:
 
 
 def _where(step: Step, story: Story | None, detail: RunDetail) -> str:
-    who = agent_name(step.agent_id, detail.run.workflow)
+    who = short_agent(step.agent_id, detail.run.workflow)
     where = f"step {step.name} ({who}), retries {step.retry_count} of {step.max_retries}"
     if step.abandoned_count:
         where += f", abandoned {step.abandoned_count}×"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
 
+from farmtui.antfarm.workflows import short_agent
 from farmtui.clock import age, duration
 from farmtui.console.spans import Span, Spans, run_bounds, step_spans, story_spans
 from farmtui.state import Event, Run, Step, Story
@@ -119,18 +120,6 @@ def entries(
     return tuple(found)
 
 
-def agent_name(agent_id: str, workflow: str) -> str:
-    """The agent's short name: ids are ``<workflow>_<agent>``, in older versions with - or /."""
-    short = agent_id[len(workflow) + 1 :]
-    if (
-        agent_id.startswith(workflow)
-        and agent_id[len(workflow) : len(workflow) + 1] in {"_", "-", "/"}
-        and short
-    ):
-        return short
-    return agent_id
-
-
 def ordinal(number: int) -> str:
     """``1st``, ``2nd``, ``3rd``, ``4th`` …"""
     if number % 100 in (11, 12, 13):
@@ -147,7 +136,7 @@ def _step_entry(
     timeouts: Mapping[str, float],
 ) -> Entry:
     note, alarm = _step_note(step, stories, spans, now, timeouts)
-    who = safe_line(agent_name(step.agent_id, run.workflow))
+    who = safe_line(short_agent(step.agent_id, run.workflow))
     return Entry(step, None, safe_line(step.name), who, spans, note, alarm)
 
 

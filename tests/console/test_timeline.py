@@ -9,7 +9,6 @@ import pytest
 
 from farmtui.console.timeline import (
     Row,
-    agent_name,
     draw,
     draw_axis,
     entries,
@@ -245,14 +244,6 @@ def test_text_from_outside_is_safe_and_crops_to_its_column() -> None:
         for line in picture(farm, [], width):
             assert not any(char in line for char in "\x1b\u202e\u202c\n")
             assert cells(line) <= width
-
-
-@pytest.mark.parametrize(
-    ("agent_id", "short"),
-    [("bug-fix_fixer", "fixer"), ("bug-fix-fixer", "fixer"), ("bug-fix/fixer", "fixer"), ("other", "other")],
-)
-def test_agents_go_by_their_short_name(agent_id: str, short: str) -> None:
-    assert agent_name(agent_id, "bug-fix") == short
 
 
 def test_ordinals() -> None:
