@@ -82,7 +82,7 @@ class GatewayMethods:
                 break
             except GatewayError as error:
                 least = least_params(definition)
-                if "unexpected property" in str(error) and params != least:
+                if error.trouble is Trouble.INVALID and params != least:
                     params = least
                 elif error.trouble is Trouble.BUSY and error.retry_after_s is not None:
                     if error.retry_after_s >= left:
