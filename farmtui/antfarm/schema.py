@@ -12,6 +12,7 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 SqlValue = str | int | float | None
 
@@ -80,8 +81,8 @@ def snapshot(connection: sqlite3.Connection) -> Iterator[None]:
             connection.execute("ROLLBACK")
 
 
-def explain(error: sqlite3.Error, path: Path) -> str:
-    """What an SQLite error means for the database at `path`, in one line."""
+def explain(error: Exception, path: Path) -> str:
+    """What an error of SQLite or the system means for the database at `path`, in one line."""
     words = _reason(error)
     code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
@@ -122,16 +123,29 @@ def schema_of(connection: sqlite3.Connection, path: Path) -> Mapping[str, frozen
     return columns
 
 
-def selection(columns: frozenset[str], wanted: Iterable[str]) -> str:
-    """A column list for SELECT in the order wanted, with NULL for what this schema lacks."""
-    return ", ".join(name if name in columns else f"NULL AS {name}" for name in wanted)
+def selection(
+    columns: frozenset[str], wanted: Iterable[str], crops: Mapping[str, int] = MappingProxyType({})
+) -> str:
+    """A column list for SELECT in the order wanted, with NULL for what this schema lacks.
+
+    Args:
+        crops: characters to which a column is cut.
+    """
+    return ", ".join(
+        f"NULL AS {name}"
+        if name not in columns
+        else f"substr({name}, 1, {crops[name]}) AS {name}"
+        if name in crops
+        else name
+        for name in wanted
+    )
 
 
 def cell(value: object) -> SqlValue:
     """A cell as plain data: blobs are read as text."""
-    if isinstance(value, bytes):
-        return decode(value)
-    return value if isinstance(value, str | int | float) else None
+    if value is None or isinstance(value, (str, int, float)):  # a union costs twice as much
+        return value
+    return decode(value) if isinstance(value, bytes) else None
 
 
 def text_of(value: object) -> str:
