@@ -6,6 +6,7 @@ it is derived from the workflow's policy on whatever failed.
 
 from __future__ import annotations
 
+from farmtui.antfarm.records import tally_of
 from farmtui.medic.steps import FINISHED, active_step
 from farmtui.state import Acknowledgement, Lane, Run, StepSpec, Tally, Workflow
 
@@ -84,14 +85,7 @@ def run_tally(run: Run) -> Tally:
 def _tally(run: Run) -> Tally | None:
     if not run.steps:
         return run.tally
-    return Tally(
-        steps_done=sum(step.status == "done" for step in run.steps),
-        steps_total=len(run.steps),
-        stories_done=sum(story.status == "done" for story in run.stories),
-        stories_total=len(run.stories),
-        statuses=tuple(step.status for step in run.steps),
-        failed_steps=tuple(step.name for step in run.steps if step.status == "failed"),
-    )
+    return tally_of(run.steps, run.stories)
 
 
 def _blamed(tally: Tally, workflow: Workflow) -> tuple[str, ...]:
