@@ -75,7 +75,7 @@ class Claim:
 
 
 class Ants:
-    """Antfarm's operations on one state folder. Belongs to one thread.
+    """Antfarm's operations on one state folder, for one thread at a time.
 
     Args:
         antfarm_dir: the folder of antfarm.db and events.jsonl; the database is made if absent.
@@ -84,6 +84,7 @@ class Ants:
         clock: the time that is written.
         crons: told when a workflow's crons are due or to go.
         new_id: makes row ids.
+        first_number: the first run's number.
     """
 
     def __init__(
@@ -95,7 +96,9 @@ class Ants:
         clock: Clock,
         crons: CronKeeper,
         new_id: Callable[[], str],
+        first_number: int = 1,
     ) -> None:
+        self._first_number = first_number
         self.workflows = workflows
         self._database = antfarm_dir / "antfarm.db"
         self._events = antfarm_dir / "events.jsonl"
@@ -105,7 +108,9 @@ class Ants:
         self._new_id = new_id
         self._held_events: list[str] | None = None
         # Antfarm itself waits for no lock; but agents of a demo that failed by chance would be a puzzle.
-        self.connection = sqlite3.connect(self._database, isolation_level=None, timeout=1.0)
+        self.connection = sqlite3.connect(
+            self._database, isolation_level=None, timeout=1.0, check_same_thread=False
+        )
         self.connection.execute("PRAGMA journal_mode = WAL")
         self.connection.execute("PRAGMA synchronous = OFF")
         self.connection.execute("PRAGMA foreign_keys = ON")
@@ -131,7 +136,9 @@ class Ants:
 
     def start_run(self, workflow: str, task: str) -> str:
         """Start a run; returns its id. Its crons are made if the workflow has none."""
-        (number,) = self.connection.execute("SELECT coalesce(max(run_number), 0) + 1 FROM runs").fetchone()
+        (number,) = self.connection.execute(
+            "SELECT coalesce(max(run_number) + 1, ?) FROM runs", (self._first_number,)
+        ).fetchone()
         move = engine.start(self.workflows[workflow], task, int(number), self._new_id)
         self._apply(move)
         self._crons.ensure(self.workflows[workflow])

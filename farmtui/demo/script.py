@@ -169,9 +169,9 @@ class Script:
     def __init__(self, seed: int) -> None:
         self._seed = seed
 
-    def dice(self, claim: Claim) -> random.Random:
-        """A generator for what happens at this claim of a step, or of a story in it."""
-        return random.Random(f"{self._seed}/{claim.run_id}/{claim.step}/{claim.story}/{claim.tries}")
+    def dice(self, claim: Claim, what: str) -> random.Random:
+        """A generator for `what` happens at this claim of a step, or of a story in it."""
+        return random.Random(f"{self._seed}/{claim.run_id}/{claim.step}/{claim.story}/{claim.tries}/{what}")
 
     def done(self, claim: Claim) -> Report:
         """The work went well. The operator's guidance, where the input holds any, is answered to."""
@@ -191,7 +191,11 @@ class Script:
 
     def gave_up(self, claim: Claim) -> Report:
         """The agent could not do it."""
-        reason = self.dice(claim).choice(_REASONS).format(branch=claim.context.get("branch", "the branch"))
+        reason = (
+            self.dice(claim, "reason")
+            .choice(_REASONS)
+            .format(branch=claim.context.get("branch", "the branch"))
+        )
         return Report(reason=reason)
 
     def progress_head(self, claim: Claim) -> str:
@@ -203,7 +207,7 @@ class Script:
         return f"- {_PROGRESS[number % len(_PROGRESS)].format(**self._words(claim))}\n"
 
     def _words(self, claim: Claim) -> Mapping[str, object]:
-        rng = self.dice(claim)
+        rng = self.dice(claim, "words")
         task = str(claim.context.get("task", ""))
         titles = TASKS.get(claim.workflow, {}).get(task, ())
         return {
