@@ -1,0 +1,153 @@
+"""A Call: one invocation of `farm`, its options, and the farm that they name, opened when first asked for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from farmtui.cli.answer import Envelope, source_status
+from farmtui.cli.exits import Unread
+from farmtui.cli.options import Given, Globals
+from farmtui.clock import Clock, FixedClock, SystemClock
+from farmtui.paths import FarmPaths, locate
+from farmtui.state import CronSource
+from farmtui.text import MASK
+
+if TYPE_CHECKING:
+    from farmtui.farm import Farm, View
+    from farmtui.openclaw.config import OpenClawConfig
+
+# A secret shorter than this is in too many words to be looked for in texts.
+_LEAST_SECRET = 6
+
+
+class Call:
+    """One invocation.
+
+    Attributes:
+        given: the options that stand anywhere, as met so far.
+        kind: the shape of the answer; `empty` its fields where there is nothing to tell.
+        view: what was last read; None before.
+    """
+
+    def __init__(self, given: Given | None = None, environ: Mapping[str, str] | None = None) -> None:
+        self.given = given or Given()
+        self.environ = os.environ if environ is None else environ
+        self.kind = "error"
+        self.empty: Mapping[str, Any] = {}
+        self.view: View | None = None
+
+    def begin(self, kind: str, **empty: Any) -> None:
+        """Say what the answer will be, so that an error has its shape as well."""
+        self.kind, self.empty = kind, empty
+
+    @property
+    def options(self) -> Globals:
+        """The options that stand anywhere."""
+        return self.given.globals
+
+    @cached_property
+    def clock(self) -> Clock:
+        """The time to judge by: the machine's, or what ``--now`` fixes."""
+        moment = self.options.moment
+        return SystemClock() if moment is None else FixedClock(moment)
+
+    @cached_property
+    def paths(self) -> FarmPaths:
+        """Where everything of this farm is.
+
+        Raises:
+            Unread: the working folder or the home folder cannot be told.
+        """
+        try:
+            return locate(
+                db=self.options.database,
+                state_dir=self.options.state_folder,
+                environ=self.environ,
+                home=Path.home(),
+            )
+        except (OSError, RuntimeError, ValueError) as error:
+            raise Unread(f"the farm's folder cannot be told: {error}") from None
+
+    @cached_property
+    def farm(self) -> Farm:
+        """The farm, opened."""
+        from farmtui.farm import Farm
+
+        return Farm(
+            self.paths,
+            clock=self.clock,
+            environ=self.environ,
+            readonly=self.options.readonly,
+            gateway=not self.options.no_gateway,
+        )
+
+    @cached_property
+    def config(self) -> OpenClawConfig:
+        """OpenClaw's config as farm reads it."""
+        from farmtui.openclaw.config import read_config
+
+        return read_config(self.paths, self.environ)
+
+    def look(self, *, crons: bool = False, tally: bool = True, needed: bool = True) -> View:
+        """Read the farm once.
+
+        Args:
+            crons: also list the crons.
+            tally: also read the aggregates of ended runs.
+            needed: without the database there is no answer.
+
+        Raises:
+            Unread: the database cannot be read, and is needed.
+        """
+        self.view = self.farm.look(crons=crons, tally=tally)
+        database = self.view.state.sources.get("database")
+        if needed and database is not None and database.error is not None:
+            raise Unread(f"{database.error}. Is this the gateway box? (--state-dir, --db)")
+        return self.view
+
+    def source_errors(self) -> tuple[str, ...]:
+        """What is wrong with the sources that were read, one a line."""
+        if self.view is None:
+            return ()
+        sources = self.view.state.sources.values()
+        return tuple(f"{status.name}: {status.error}" for status in sources if status.error is not None)
+
+    def envelope(self) -> Envelope:
+        """What stands in every JSON answer of this call, as far as it is known."""
+        try:
+            database: str | None = str(self.paths.database.path)
+            moment = self.clock.now()
+        except Exception:
+            # The options themselves are wrong; what is wrong with them is being told already.
+            database, moment = None, datetime.now(UTC)
+        return Envelope(moment, database, self._sources())
+
+    def scrub(self, text: str) -> str:
+        """Text without the gateway's secret."""
+        secret = self.config.auth.secret
+        if secret is None or len(secret.reveal()) < _LEAST_SECRET:
+            return text
+        return text.replace(secret.reveal(), MASK)
+
+    def _sources(self) -> dict[str, Mapping[str, Any]]:
+        if self.view is None:
+            return {}
+        state, wall = self.view.state, datetime.now(UTC)
+        told: dict[str, Mapping[str, Any]] = {
+            name: source_status(status, wall) for name, status in state.sources.items()
+        }
+        listing = state.crons
+        if "crons" in state.sources:
+            answered = listing.source in (CronSource.WEBSOCKET, CronSource.CLI)
+            crons = told["crons"]
+            told["gateway"] = {
+                "ok": answered and crons["ok"],
+                "age_s": crons["age_s"] if answered else None,
+                "error": None if answered and crons["ok"] else listing.note or crons["error"],
+            }
+        return told
