@@ -164,7 +164,11 @@ class StepText:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A progress file as last read. `text` is its tail where it is longer than the bound."""
+    """A progress file as last read. `text` is its tail where it is longer than the bound.
+
+    Attributes:
+        shared: the old `progress.txt`, which bears no run's name and may be another run's.
+    """
 
     path: str
     text: str
@@ -172,6 +176,7 @@ class Progress:
     truncated: bool
     archived: bool
     modified_at: datetime | None
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)

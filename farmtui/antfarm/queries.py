@@ -60,6 +60,10 @@ class Queries:
             self.fetch(f"SELECT {self._runs} FROM runs WHERE rowid IN ({_listed(rowids)})") if rowids else []
         )
 
+    def run_by_id(self, run_id: str) -> list[Raw]:
+        """The run of that id."""
+        return self.fetch(f"SELECT {self._runs} FROM runs WHERE id = ?", (run_id,))
+
     def run_count(self) -> int:
         """How many runs there are: it tells of deletions."""
         return int(self.fetch("SELECT count(*) FROM runs")[0][0])
