@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 
 from farmtui.medic import crons
+from farmtui.medic.board import board_of
 from farmtui.medic.claims import stale_claim, starving_step, waiting_for_verify
 from farmtui.medic.findings import in_order
 from farmtui.medic.flow import stalled_run, stuck_between_steps, zombie_run
-from farmtui.medic.lanes import acknowledged, escalation_of, failed_step, lane_of
+from farmtui.medic.lanes import acknowledged
 from farmtui.medic.look import Look
-from farmtui.state import (
-    Escalation,
-    FarmState,
-    Finding,
-    Judgement,
-    Lane,
-    NotChecked,
-    Run,
-)
+from farmtui.state import FarmState, Finding, Judgement, NotChecked, Run
 
 CHECKS: tuple[tuple[str, str], ...] = (
     ("zombie-run", "a run that says running, and nothing is left that could move it"),
@@ -44,8 +37,6 @@ _RUN_CHECKS: tuple[Callable[[Look, Run], Finding | None], ...] = (
 )
 _CRON_CHECKS = ("missing-crons", "orphaned-crons")
 
-_NEVER = datetime.max.replace(tzinfo=UTC)
-
 # Antfarm commits statement by statement, and removes crons after the row: these can be half of one step.
 CONTRADICTIONS = frozenset({"zombie-run", "stuck-between-steps", *_CRON_CHECKS})
 
@@ -65,13 +56,13 @@ def judge(
     Returns:
         The judgement, and the contradictions of this look for the next one.
     """
-    look = Look(state, now)
-    lanes, escalations = _lanes(state)
+    board = board_of(state)
+    look = Look(state, board.active, now)
     database = state.sources.get("database")
     if database is not None and database.error is not None:
         reason = f"database: {database.error}"
         unchecked = tuple(NotChecked(check, reason) for check, _ in CHECKS)
-        return Judgement(now, lanes, (), unchecked, escalations, {}, ()), frozenset()
+        return Judgement(now, board.lanes, (), unchecked, board.escalations, {}, ()), frozenset()
     candidates: set[str] = set()
 
     def counts(identity: str) -> bool:
@@ -98,45 +89,10 @@ def judge(
     if look.crons_error is not None:
         unchecked = tuple(NotChecked(check, look.crons_error) for check in _CRON_CHECKS)
     return (
-        Judgement(now, lanes, in_order(findings), unchecked, escalations, orphans, missing),
+        Judgement(now, board.lanes, in_order(findings), unchecked, board.escalations, orphans, missing),
         frozenset(candidates),
     )
 
 
 def _cause(look: Look, run: Run) -> Finding | None:
     return next((finding for check in _RUN_CHECKS if (finding := check(look, run)) is not None), None)
-
-
-def _lanes(state: FarmState) -> tuple[Mapping[str, Lane], tuple[Escalation, ...]]:
-    """Lanes by run id, and the escalations, oldest first."""
-    lanes: dict[str, Lane] = {}
-    escalations = []
-    # Failed runs of one workflow mostly failed alike: the policy is looked up once for each way.
-    reasons: dict[object, tuple[str | None, str | None]] = {}
-    for run in state.runs:
-        if run.status != "failed":
-            lanes[run.id] = lane_of(run, None, None)
-            continue
-        workflow = state.workflows.get(run.workflow)
-        way = (run.workflow, run.tally and (run.tally.failed_steps, run.tally.statuses), run.steps and run.id)
-        if way not in reasons:
-            reasons[way] = (escalation_of(run, workflow), failed_step(run, workflow))
-        reason, step = reasons[way]
-        held = acknowledged(run, state.acknowledgements.get(run.id))
-        lanes[run.id] = Lane.HUMAN if reason is not None and not held else Lane.FAILED
-        if reason is not None:
-            escalations.append(
-                Escalation(
-                    run=run.id,
-                    run_number=run.number,
-                    workflow=run.workflow,
-                    task=run.task,
-                    step=step,
-                    story=None,
-                    reason=reason,
-                    since=run.updated_at,
-                    acknowledged=held,
-                )
-            )
-    escalations.sort(key=lambda entry: (entry.since or _NEVER, entry.run))
-    return lanes, tuple(escalations)

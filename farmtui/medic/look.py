@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -59,16 +59,18 @@ def own_timeout(step: Step, workflow: Workflow | None) -> int | None:
 class Look:
     """A FarmState at one moment, with what the checks share.
 
+    Args:
+        active: the state's runs that have not ended.
+
     Attributes:
         running: the runs whose status is running, with their steps, newest first.
         active_workflows: workflows with a run that has not ended; one of unknown status counts.
         crons_error: why the crons cannot be judged by; None where the list is good.
     """
 
-    def __init__(self, state: FarmState, now: datetime) -> None:
+    def __init__(self, state: FarmState, active: Sequence[Run], now: datetime) -> None:
         self.state = state
         self.now = now
-        active = [run for run in state.runs if run.active]
         self.running = tuple(run for run in active if run.status == "running")
         self.active_workflows = frozenset(run.workflow for run in active)
         self.crons_error = _crons_error(state)

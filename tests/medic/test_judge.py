@@ -139,8 +139,6 @@ def test_an_acknowledgement_marks_a_finding_while_the_run_is_as_it_was() -> None
 statuses = st.sampled_from(
     ["waiting", "pending", "running", "done", "failed", "skipped", "gate", "", "\x1b[1m"]
 )
-    ["waiting", "pending", "running", "done", "failed", "skipped", "gate", "", "\x1b[1m"]
-)
 times = st.none() | st.datetimes(
     min_value=datetime(2020, 1, 1),  # noqa: DTZ001 - hypothesis takes the zone apart
     max_value=datetime(2030, 1, 1),  # noqa: DTZ001
