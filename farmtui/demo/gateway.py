@@ -141,6 +141,12 @@ class StandInGateway:
         """Where it listens; the same again after a restart."""
         return self._port
 
+    @property
+    def clients(self) -> int:
+        """How many clients are logged in."""
+        with self._lock:
+            return len(self._sessions)
+
     def config(self) -> dict[str, Any]:
         """The section `gateway` of an openclaw.json that leads here."""
         auth: dict[str, Any] = {"mode": self._auth}

@@ -24,12 +24,14 @@ def read_bounded(path: Path, limit: int) -> bytes:
     except OSError as error:
         raise FileProblem(f"{path} cannot be opened: {error.strerror}") from None
     try:
-        with os.fdopen(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise FileProblem(f"{path} is no regular file")
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise FileProblem(f"{path} is no regular file")
+        with open(descriptor, "rb", closefd=False) as file:
             data = file.read(limit + 1)
     except OSError as error:
         raise FileProblem(f"{path} cannot be read: {error.strerror}") from None
+    finally:
+        os.close(descriptor)
     if len(data) > limit:
         raise FileProblem(f"{path} is longer than {limit >> 10} KiB")
     return data
