@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import sqlite3
-from collections.abc import Callable
-from contextlib import closing
-from dataclasses import replace
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import timedelta
 
 import pytest
 
-from farmtui.antfarm.records import (
-    run_of,
-    run_selection,
-    step_of,
-    step_selection,
-    story_of,
-    story_selection,
-    tally_of,
-)
+from farmtui.antfarm.events import EventLog
+from farmtui.antfarm.reader import DatabaseReader
 from farmtui.antfarm.workflows import read_workflows
-from farmtui.clock import parse_time
 from farmtui.medic.judge import judge
 from farmtui.openclaw.config import read_config
 from farmtui.openclaw.jobs import listing_of
 from farmtui.paths import locate
-from farmtui.state import CronSource, FarmState, Finding, Lane, MissingCron, Run
+from farmtui.state import CronSource, FarmState, Finding, Lane, MissingCron
 from tests.boxes import Box
 
 MINUTE = timedelta(minutes=1)
@@ -36,45 +22,22 @@ MINUTE = timedelta(minutes=1)
 def read_box(box: Box) -> FarmState:
     """The box's own files and the crons that its gateway listed."""
     paths = locate(state_dir=box.state_dir, environ={}, home=box.home)
+    reader, log = DatabaseReader(paths.database.path), EventLog(paths.events.path)
+    reader.poll()
+    runs = reader.tally().runs
+    reader.close()
+    log.poll()
     return FarmState(
         seq=1,
         paths=paths,
         host="box",
-        runs=read_runs(box),
+        runs=runs,
         tallied=True,
         workflows=read_workflows(paths.workflows.path),
         agents=read_config(paths, {}).agents,
         crons=listing_of(box.payload("cron.list")["jobs"], CronSource.WEBSOCKET, box.taken_at),
-        last_claims=last_claims(box),
+        last_claims=log.last_claims,
     )
-
-
-def read_runs(box: Box) -> tuple[Run, ...]:
-    with closing(sqlite3.connect(box.database)) as database:
-
-        def rows(table: str, selection: Callable[[frozenset[str]], str]) -> list[Any]:
-            columns = frozenset(row[1] for row in database.execute(f"PRAGMA table_info({table})"))
-            return database.execute(f"SELECT {selection(columns)} FROM {table}").fetchall()  # noqa: S608
-
-        steps = [step_of(row) for row in rows("steps", step_selection)]
-        stories = [story_of(row) for row in rows("stories", story_selection)]
-        runs = []
-        for row in rows("runs", run_selection):
-            bare = run_of(row)
-            own = tuple(each for each in sorted(steps, key=lambda s: s.index) if each.run_id == bare.id)
-            told = tuple(each for each in stories if each.run_id == bare.id)
-            kept = replace(bare, steps=own, stories=told)
-            runs.append(kept if kept.active else replace(bare, tally=tally_of(own, told)))
-    return tuple(reversed(runs))
-
-
-def last_claims(box: Box) -> dict[str, datetime]:
-    claims = {}
-    for line in (box.database.parent / "events.jsonl").read_text().splitlines():
-        event = json.loads(line)
-        if event["event"] == "step.running" and (at := parse_time(event["ts"])):
-            claims[event["agentId"]] = at
-    return claims
 
 
 def findings(box: Box, later: timedelta = timedelta(0)) -> tuple[Finding, ...]:
