@@ -1,0 +1,301 @@
+"""FarmApp: one farm on the screen. It takes Views as they come, and shows the newest to the screen on top."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from textual.app import App
+from textual.filter import LineFilter
+from textual.message import Message
+
+from farmtui.clock import Clock, SystemClock
+from farmtui.console.actions import (
+    BOARD,
+    CRONS,
+    ESCALATIONS,
+    MEDIC,
+    RUN,
+    RUNS,
+    SCREENS,
+    Action,
+    Target,
+    action_for,
+)
+from farmtui.console.hints import Hints, hint_pieces
+from farmtui.console.screen import FarmScreen
+from farmtui.console.signs import AsciiFilter, wants_ascii
+from farmtui.console.themes import THEMES, default_theme
+from farmtui.resources import resource_folder
+from farmtui.state import RunDetail
+
+if TYPE_CHECKING:
+    from farmtui.farm import View
+    from farmtui.operations.desk import Desk
+
+TICK_S = 5.0
+LIVELY_TICK_S = 1.0
+MESSAGE_S = 12.0
+
+# Imported when first gone to: none but the board is needed for the first paint.
+_SCREENS: Mapping[str, str] = {
+    BOARD: "farmtui.console.board:BoardScreen",
+    RUNS: "farmtui.console.runs:RunsScreen",
+    RUN: "farmtui.console.run:RunScreen",
+    ESCALATIONS: "farmtui.console.escalations:EscalationsScreen",
+    MEDIC: "farmtui.console.medic:MedicScreen",
+    CRONS: "farmtui.console.crons:CronsScreen",
+}
+
+
+class LiveFarm(Protocol):
+    """What the console needs of a farm: `farmtui.farm.Farm`, or a stand-in in tests."""
+
+    @property
+    def desk(self) -> Desk: ...
+
+    def start(self, publish: Callable[[View], None]) -> None:
+        """Begin to read; `publish` may be called from any thread."""
+
+    def refresh(self) -> None:
+        """Read everything again now."""
+
+    def stop(self) -> None:
+        """End."""
+
+    def detail(self, run_id: str) -> RunDetail:
+        """The long texts of one run. Blocks."""
+
+
+class FarmApp(App[int]):
+    """The console.
+
+    Args:
+        farm: where Views come from.
+        clock: the time that ages count to.
+        readonly: takes every write away, visibly.
+        environ: the environment; os.environ where None.
+    """
+
+    TITLE = "farm"
+    DEFAULT_MODE = BOARD
+    ENABLE_COMMAND_PALETTE = False
+    ESCAPE_TO_MINIMIZE = False
+
+    class Published(Message):
+        """A newer View lies in the slot."""
+
+    class LeaveNow(Message):
+        """The terminal is gone, or a signal says to end."""
+
+    def __init__(
+        self,
+        farm: LiveFarm,
+        *,
+        clock: Clock | None = None,
+        readonly: bool = False,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        environ = os.environ if environ is None else environ
+        self._ascii = AsciiFilter(enabled=wants_ascii(environ))
+        super().__init__(css_path=sorted(resource_folder("styles").glob("*.tcss")))
+        self.farm = farm
+        self.clock: Clock = clock or SystemClock()
+        self.readonly = readonly
+        self.view: View | None = None
+        for theme in THEMES:
+            self.register_theme(theme)
+        self.theme = default_theme(environ)
+        self._slot: View | None = None
+        self._slot_lock = threading.Lock()
+        self._listening = False
+        self._begun = False
+        self._rooms: dict[str, FarmScreen] = {}
+        # A mode each: its screen stays mounted, with its place kept, while another is shown.
+        for name in SCREENS:
+            self.add_mode(name, partial(self._room, name))
+        self._trail: list[str] = []
+        self._message: tuple[str, str] | None = None
+        self._message_stays = False
+        self._visits = 0
+
+    # ------------------------------------------------------------ Views
+
+    def begin(self) -> None:
+        """Start reading, if that has not been done: it may begin before the terminal is set up."""
+        if not self._begun:
+            self._begun = True
+            self.farm.start(self.publish)
+
+    def publish(self, view: View) -> None:
+        """Take a View, from any thread. One that was not shown yet is replaced."""
+        with self._slot_lock:
+            waiting = self._slot is not None
+            self._slot = view
+        if self._listening and not waiting:
+            self.post_message(self.Published())
+
+    def on_farm_app_published(self) -> None:
+        self._take()
+
+    def _take(self) -> None:
+        with self._slot_lock:
+            view, self._slot = self._slot, None
+        if view is not None:
+            self.view = view
+            self.show_all()
+
+    def show_all(self) -> None:
+        """Draw header, hints and the screen on top; nothing where a dialog covers it."""
+        screen = self.screen
+        if not isinstance(screen, FarmScreen) or not screen.is_mounted:
+            return
+        now = self.clock.now()
+        if self.view is not None:
+            screen.show(self.view, now)
+        self.show_hints()
+
+    def _tick(self) -> None:
+        self.show_all()
+
+    def _lively_tick(self) -> None:
+        screen = self.screen
+        if isinstance(screen, FarmScreen) and screen.lively:
+            self.show_all()
+
+    # ------------------------------------------------------------ life
+
+    def on_mount(self) -> None:
+        self._listening = True
+        self.begin()
+        self._take()
+        self.set_interval(TICK_S, self._tick)
+        self.set_interval(LIVELY_TICK_S, self._lively_tick)
+
+    def on_unmount(self) -> None:
+        self.farm.stop()
+
+    def get_line_filters(self) -> list[LineFilter]:
+        filters = list(super().get_line_filters())
+        return [*filters, self._ascii] if self._ascii.enabled else filters
+
+    def action_help_quit(self) -> None:
+        self.exit(0)
+
+    # ------------------------------------------------------------ going about
+
+    def _room(self, name: str) -> FarmScreen:
+        if name not in self._rooms:
+            module, _, cls = _SCREENS[name].partition(":")
+            self._rooms[name] = getattr(import_module(module), cls)()
+        return self._rooms[name]
+
+    @property
+    def room(self) -> FarmScreen | None:
+        """The screen on top; None while a dialog is."""
+        return self.screen if isinstance(self.screen, FarmScreen) else None
+
+    def go(self, name: str, *, back: bool = False) -> FarmScreen:
+        """Show a screen, its place kept as it was left; Escape comes back to where this was called."""
+        here = self.room
+        screen = self._room(name)
+        if here is None or here is screen:
+            return screen
+        if not back:
+            self._trail = [*(there for there in self._trail if there != here.NAME), here.NAME][-8:]
+        self.switch_mode(name)
+        return screen
+
+    def open_run(self, run_id: str) -> None:
+        """Show the Run screen of a run."""
+        screen: Any = self._room(RUN)
+        screen.look_at(run_id)
+        self.go(RUN)
+
+    def do_back(self) -> None:
+        """Back to where we came from; from the first screen nowhere."""
+        if self._trail:
+            self.go(self._trail.pop(), back=True)
+        elif self.room is not None and self.room.NAME != BOARD:
+            self.go(BOARD, back=True)
+
+    # ------------------------------------------------------------ acting
+
+    def action_press(self, key: str) -> None:
+        """What a key of the registry does here, for what is selected now."""
+        room = self.room
+        if room is None:
+            return
+        target = room.target()
+        action = action_for(key, room.NAME, self.view, target, self.readonly)
+        if action is not None:
+            self.run_action_on(action, target)
+
+    def run_action_on(self, action: Action, target: Target) -> None:
+        """Do an action for a target, or say why it cannot be done."""
+        if not self._message_stays:
+            self.say("")
+        reason = action.why_disabled(self.view, target, self.readonly)
+        if reason is not None:
+            self.say(f"{action.shown_key} {action.hint or action.id}: {reason}", "warning")
+            return
+        if action.danger:
+            self._acting.perform(action.id, target)
+        elif action.id in SCREENS:
+            self.go(action.id)
+        else:
+            handler = getattr(self.room, f"do_{action.id}", None) or getattr(self, f"do_{action.id}", None)
+            if handler is not None:
+                handler()
+
+    @property
+    def _acting(self) -> Any:
+        """`farmtui.console.acting.Acting`, imported when first acted."""
+        if not hasattr(self, "_acting_kept"):
+            self._acting_kept = import_module("farmtui.console.acting").Acting(self)
+        return self._acting_kept
+
+    def do_refresh(self) -> None:
+        """Read everything again."""
+        self.farm.refresh()
+        self.say("reading everything again")
+
+    def do_quit(self) -> None:
+        """Leave."""
+        self.exit(0)
+
+    # ------------------------------------------------------------ saying
+
+    def say(self, text: str, tone: str = "strong", *, stays: bool = False) -> None:
+        """Show one safe line in place of the hints.
+
+        It goes with the next action or after a while; one that `stays` goes only when something else is said.
+        """
+        message = (f" {text} ", tone) if text else None
+        if message == self._message:
+            return
+        self._message, self._message_stays = message, stays and bool(text)
+        self._visits += 1
+        if text and not stays:
+            visit = self._visits
+            self.set_timer(MESSAGE_S, lambda: self._unsay(visit))
+        self.show_hints()
+
+    def _unsay(self, visit: int) -> None:
+        if visit == self._visits:
+            self.say("")
+
+    def show_hints(self) -> None:
+        """Draw the hint line of the screen on top."""
+        room = self.room
+        if room is None or not room.is_mounted:
+            return
+        hints = room.query_one(Hints)
+        if self._message is not None:
+            hints.show((self._message,))
+        else:
+            hints.show(hint_pieces(room.NAME, self.view, room.target(), self.readonly, self.size.width))

@@ -1,0 +1,76 @@
+"""The line at the bottom: what the keys do for the selection just now, or a message.
+
+Textual's own Footer keeps every key that it ever showed (textual #6666); this is one line that is drawn
+again only where it differs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual.strip import Strip
+from textual.widget import Widget
+
+from farmtui.console.actions import Action, Target, action_for, actions_on
+from farmtui.console.tones import Piece, strip_of, tones_of
+from farmtui.text import cells
+
+if TYPE_CHECKING:
+    from farmtui.farm import View
+
+
+def hint_pieces(
+    screen: str, view: View | None, target: Target, readonly: bool, width: int
+) -> tuple[Piece, ...]:
+    """The keys that do something here, by rank; what does not fit is left out, `? help` never."""
+    chosen = [
+        action
+        for action in sorted(
+            (action for action in actions_on(screen) if action.rank is not None),
+            key=lambda action: action.rank or 0,
+        )
+        if action_for(action.key, screen, view, target, readonly) is action
+        and (not action.danger or action.why_disabled(view, target, readonly) is None)
+    ]
+    last = [action for action in chosen if action.id in ("help", "quit")]
+    left = width - sum(map(_width, last))
+    shown: list[Action] = []
+    for action in (action for action in chosen if action not in last):
+        left -= _width(action)
+        if left < 0:
+            break
+        shown.append(action)
+    pieces: list[Piece] = []
+    for action in [*shown, *last]:
+        pieces += [(" ", ""), (action.shown_key, "key"), (f" {action.hint} ", "")]
+    return tuple(pieces)
+
+
+def _width(action: Action) -> int:
+    return cells(action.shown_key) + cells(action.hint) + 3
+
+
+class Hints(Widget):
+    """Shows `pieces` of hints or, while there is one, a message."""
+
+    DEFAULT_CSS = """
+    Hints { height: 1; dock: bottom; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(id="hints")
+        self._pieces: tuple[Piece, ...] = ()
+
+    def show(self, pieces: tuple[Piece, ...]) -> None:
+        """Draw these, if they differ from what is there."""
+        if pieces != self._pieces:
+            self._pieces = pieces
+            self.refresh()
+
+    @property
+    def line(self) -> str:
+        """What is shown, as plain text."""
+        return "".join(text for text, _ in self._pieces)
+
+    def render_line(self, y: int) -> Strip:
+        return strip_of(self._pieces, self.size.width, tones_of(self), self.rich_style)
