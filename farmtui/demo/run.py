@@ -29,7 +29,7 @@ import yaml
 from farmtui.clock import SystemClock
 from farmtui.demo.agents import BROKEN, BROKEN_AGENT, LOOK_S, Agents
 from farmtui.demo.ants import Ants, Claim
-from farmtui.demo.cronbook import Version
+from farmtui.demo.cronbook import RunReport, Version
 from farmtui.demo.crons import Keeper, NoCrons, aged, job
 from farmtui.demo.gateway import StandInGateway
 from farmtui.demo.past import PastClock, play
@@ -63,13 +63,19 @@ class DemoFarm:
     Args:
         seed: the same seed gives the same past.
         pace: how much quicker than usual the agents work and poll.
+        still: the past ends at this moment and nothing happens after it: the gateway answers, agents and
+            crons rest. For pictures that are the same each time.
 
     Raises:
         DemoError: the folder is somebody else's, in use, or cannot be written to.
     """
 
-    def __init__(self, folder: Path, *, seed: int = SEED, pace: float = 1.0) -> None:
+    def __init__(
+        self, folder: Path, *, seed: int = SEED, pace: float = 1.0, still: datetime | None = None
+    ) -> None:
         self.state_dir = folder.absolute()
+        self._opened = still or datetime.now(UTC)
+        self._works = still is None
         self._seed = seed
         self._pace = pace
         self._marker = _take(self.state_dir)
@@ -78,13 +84,13 @@ class DemoFarm:
         self._workflows = self._install()
         self._claims = self._make_past()
         self._stopping = threading.Event()
-        self._threads: list[threading.Thread] = []
+        self._thread: threading.Thread | None = None
         self._ants: Ants | None = None
         self.gateway = StandInGateway(
             Version.FEB,
             jobs=self._jobs(),
             state_dir=self.state_dir,
-            on_run=lambda listed: self._agents.poll(listed),
+            on_run=self._poll if self._works else None,
         )
 
     @property
@@ -112,16 +118,16 @@ class DemoFarm:
         self._agents.adopt(self._claims)
         self.gateway.start()
         self._write_config()
-        thread = threading.Thread(target=self._work, name="demo-agents", daemon=True)
-        self._threads = [thread]
-        thread.start()
+        if self._works:
+            self._thread = threading.Thread(target=self._work, name="demo-agents", daemon=True)
+            self._thread.start()
 
     def stop(self) -> None:
         """End agents and gateway, and let go of the folder."""
         self._stopping.set()
         self.gateway.stop()
-        for thread in self._threads:
-            thread.join(timeout=5)
+        if self._thread is not None:
+            self._thread.join(timeout=5)
         if self._ants is not None:
             self._ants.close()
         self._marker.close()
@@ -160,8 +166,7 @@ class DemoFarm:
         return specs
 
     def _make_past(self) -> list[Claim]:
-        now = datetime.now(UTC)
-        clock = PastClock(now)
+        clock = PastClock(self._opened)
         ants = Ants(
             self.state_dir / "antfarm",
             self._workflows,
@@ -172,14 +177,13 @@ class DemoFarm:
             first_number=FIRST_NUMBER,
         )
         try:
-            return play(ants, self._script, clock, now, random.Random(f"{self._seed}/past"))
+            return play(ants, self._script, clock, self._opened, random.Random(f"{self._seed}/past"))
         finally:
             ants.close()
 
     def _jobs(self) -> list[dict[str, Any]]:
         """A cron for each agent of each workflow, but the one that is missing."""
-        now = datetime.now(UTC)
-        jobs = []
+        now, jobs = self._opened, []
         for spec in self._workflows.values():
             for index in range(len(spec["agents"])):
                 definition = job(spec, index)
@@ -213,6 +217,9 @@ class DemoFarm:
         return str(uuid.UUID(int=self._rng.getrandbits(128), version=4))
 
     # ------------------------------------------------------------ running
+
+    def _poll(self, listed: Mapping[str, Any]) -> RunReport:
+        return self._agents.poll(listed)
 
     def _work(self) -> None:
         while not self._stopping.wait(LOOK_S):
