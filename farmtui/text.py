@@ -42,7 +42,7 @@ _LINE_START = re.compile(r"^[^\x00-\x7f\w\s]", re.MULTILINE)
 
 # Measured differently by Rich and tmux, or drawn as nothing though they are letters.
 _CROOKED = re.compile(
-    "[\u115f-\u11ff\ud7b0-\ud7fb\u3164\uffa0\u2630-\u2637\u268a-\u268f\u3248-\u324f"
+    "[\u115f-\u11ff\ud7b0-\ud7fb\u3164\uffa0\u2630-\u2637\u268a-\u268f\u3248-\u324f\u4dc0-\u4dff"
     "\U0001d300-\U0001d356\U0001d360-\U0001d376\U0001f3fb-\U0001f3ff"
     # Emoji of Unicode 15 and later: terminals that do not know them draw them one or no cell wide.
     "\U0001f6d8-\U0001f6dc\U0001f774-\U0001f77f\U0001f7d9\U0001fa75-\U0001fa77\U0001fa87-\U0001fa8f"

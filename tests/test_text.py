@@ -98,6 +98,12 @@ def test_width_is_what_rich_measures_line_by_line(text: str) -> None:
         assert cells(line) == cell_len(line)
 
 
+def test_width_is_what_rich_measures_for_every_character_there_is() -> None:
+    for start in range(0, 0x110000, 0x100):
+        shown = safe_line("a".join(map(chr, range(start, start + 0x100))))
+        assert cells(shown) == cell_len(shown), f"in U+{start:X}…"
+
+
 @given(ANY_TEXT | NASTY)
 def test_safe_text_is_not_changed_by_a_second_pass(text: str) -> None:
     assert safe_line(safe_line(text)) == safe_line(text)
