@@ -11,6 +11,7 @@ import json
 import logging
 import secrets
 import socket
+import ssl
 import struct
 import threading
 import time
@@ -90,6 +91,7 @@ class StandInGateway:
         state_dir: where FEB keeps cron/jobs.json; None keeps no file.
         on_run: does a due job's turn. Jobs are only run where it is given, one after the other.
         tick_s: how often `tick` is sent.
+        tls: the context to serve TLS with; None serves plainly.
 
     Attributes:
         mode: may be set at any time.
@@ -109,6 +111,7 @@ class StandInGateway:
         state_dir: Path | None = None,
         on_run: Callable[[Mapping[str, Any]], RunReport] | None = None,
         tick_s: float = 30.0,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.version = version
         self.mode = Mode.OK
@@ -118,6 +121,7 @@ class StandInGateway:
         self._auth = auth
         self._on_run = on_run
         self._tick_s = tick_s
+        self._tls = tls
         self._sessions: set[_Session] = set()
         self._lock = threading.Lock()
         self._cron_lock = threading.Lock()
@@ -152,7 +156,8 @@ class StandInGateway:
         auth: dict[str, Any] = {"mode": self._auth}
         if self._auth != "none":
             auth[self._auth] = self.secret
-        return {"mode": "local", "bind": "loopback", "port": self._port, "auth": auth}
+        section = {"mode": "local", "bind": "loopback", "port": self._port, "auth": auth}
+        return section if self._tls is None else {**section, "tls": {"enabled": True}}
 
     def start(self) -> None:
         """Listen, and begin to run jobs."""
@@ -161,6 +166,7 @@ class StandInGateway:
             self._serve,
             "127.0.0.1",
             self._port,
+            ssl=self._tls,
             compression=None,
             process_request=self._hang,
             server_header=None,

@@ -16,8 +16,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from farmtui.openclaw.gateway import GatewayError, Trouble
 from farmtui.openclaw.jobs import job_id_of
+from farmtui.openclaw.trouble import GatewayError, Trouble
 from farmtui.paths import FarmPaths
 
 LIST_S = 8.0
@@ -105,8 +105,9 @@ class CommandLine:
                 env=self._environ,
                 start_new_session=True,
             )
-        except OSError as error:
-            raise GatewayError(Trouble.DOWN, f"{name} cannot be run ({error.strerror})") from None
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise GatewayError(Trouble.DOWN, f"{name} cannot be run ({reason})") from None
         try:
             out, err = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:

@@ -90,7 +90,7 @@ def _included(name: object, folder: Path, boundary: Path, depth: int) -> tuple[P
         raise FileProblem(f"{name} is included more than {_DEPTH} levels deep")
     try:
         path = (folder / name).resolve()
-    except (OSError, RuntimeError):
+    except (OSError, RuntimeError, ValueError):
         raise FileProblem(f"{name} cannot be found") from None
     if not path.is_relative_to(boundary):
         raise FileProblem(f"{name} is outside the config's folder")

@@ -12,19 +12,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from threading import Event
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from farmtui.openclaw.cli import CommandLine
 from farmtui.openclaw.config import OpenClawConfig, read_config
 from farmtui.openclaw.files import FileProblem
-from farmtui.openclaw.gateway import ADMIN, READ, Gateway, GatewayError, Trouble
 from farmtui.openclaw.jobs import antfarm_name, job_id_of, listing_of, parse_job
 from farmtui.openclaw.kept import KeptJobs
 from farmtui.openclaw.methods import GatewayMethods
 from farmtui.openclaw.store import read_store
-from farmtui.openclaw.watch import watch_gateway
+from farmtui.openclaw.trouble import ADMIN, READ, GatewayError, Trouble
 from farmtui.paths import FarmPaths
 from farmtui.state import CronListing, CronSource
+
+# What speaks to the gateway is imported when it is first used: that takes longer than the first look at
+# the database, which does not need it.
+if TYPE_CHECKING:
+    from farmtui.openclaw.cli import CommandLine
+    from farmtui.openclaw.gateway import Gateway
 
 __all__ = ["CronError", "Crons", "RemoveResult", "parse_job"]
 
@@ -107,6 +111,8 @@ class Crons:
 
         Blocks until `stop` is set: for a thread of its own. One call stands for several events in a row.
         """
+        from farmtui.openclaw.watch import watch_gateway
+
         watch_gateway(self._config, on_change, stop)
 
     def _config(self) -> OpenClawConfig:
@@ -180,6 +186,8 @@ class Crons:
             raise CronError(f"{reason}; {error}", uncertain=error.uncertain) from None
 
     def _connected(self, config: OpenClawConfig, scopes: tuple[str, ...], timeout: float) -> Gateway:
+        from farmtui.openclaw.gateway import Gateway
+
         gateway = Gateway(config, scopes)
         try:
             gateway.connect(timeout)
@@ -189,6 +197,8 @@ class Crons:
         return gateway
 
     def _command_line(self, config: OpenClawConfig) -> CommandLine:
+        from farmtui.openclaw.cli import CommandLine
+
         return CommandLine(self._paths, self._environ, config.scrub)
 
 

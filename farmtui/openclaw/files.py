@@ -21,8 +21,9 @@ def read_bounded(path: Path, limit: int) -> bytes:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         raise FileProblem(f"there is no {path}") from None
-    except OSError as error:
-        raise FileProblem(f"{path} cannot be opened: {error.strerror}") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is no file name"
+        raise FileProblem(f"{path} cannot be opened: {reason}") from None
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise FileProblem(f"{path} is no regular file")

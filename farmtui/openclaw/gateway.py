@@ -16,7 +16,6 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from enum import StrEnum
 from types import TracebackType
 from typing import Any, Self
 
@@ -25,9 +24,8 @@ from websockets.sync.client import ClientConnection, connect
 
 from farmtui import __version__
 from farmtui.openclaw.config import OpenClawConfig
+from farmtui.openclaw.trouble import READ, GatewayError, Trouble
 
-READ = "operator.read"
-ADMIN = "operator.admin"
 # All protocol numbers of the versions measured: 3 up to 2026.4.29, 4 since 2026.6.11.
 PROTOCOLS = (3, 4)
 # A hello has 28 kB and each job 3 to 4 kB; the library's default of 1 MiB is too small for big farms.
@@ -38,46 +36,6 @@ _CLOSE_S = 0.5
 # The library writes frames, and so the secret, to its log at level DEBUG: it gets one that is off.
 _silent = logging.Logger("farmtui.gateway.silent", logging.CRITICAL + 1)
 _silent.disabled = True
-
-
-class Trouble(StrEnum):
-    """What kind of thing went wrong, as far as anybody acts on it."""
-
-    DOWN = "down"
-    HUNG = "hung"
-    STARTING = "starting"
-    SECRET = "secret"  # ours cannot be read
-    REFUSED = "refused"  # the gateway does not take our secret
-    SCOPE = "scope"
-    PROTOCOL = "protocol"
-    LOST = "lost"
-    NOT_FOUND = "not-found"
-    INVALID = "invalid"
-    BUSY = "busy"
-    FAILED = "failed"
-
-
-class GatewayError(Exception):
-    """A call or connection that failed, in one line without secrets.
-
-    Attributes:
-        trouble: the kind.
-        retry_after_s: when the gateway asks to be asked again.
-        uncertain: the request was sent and its answer never came: it may have been done.
-    """
-
-    def __init__(
-        self,
-        trouble: Trouble,
-        message: str,
-        *,
-        retry_after_s: float | None = None,
-        uncertain: bool = False,
-    ) -> None:
-        super().__init__(message)
-        self.trouble = trouble
-        self.retry_after_s = retry_after_s
-        self.uncertain = uncertain
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ class KeptJobs:
             kept = self._read()
             merged = {**kept, **seen}
             if merged != kept:
-                with suppress(OSError):
+                with suppress(OSError, ValueError, RecursionError):
                     self._write(merged)
 
     def find(self, workflow: str, agent: str) -> Mapping[str, Any] | None:

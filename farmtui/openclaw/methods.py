@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from farmtui.openclaw.gateway import Gateway, GatewayError, Trouble
 from farmtui.openclaw.jobs import add_params, job_id_of, least_params
+from farmtui.openclaw.trouble import GatewayError, Trouble
+
+if TYPE_CHECKING:
+    from farmtui.openclaw.gateway import Gateway
 
 # Far more than any gateway holds: pages that never end are a fault of the other side.
 _MAX_PAGES = 500

@@ -32,13 +32,21 @@ def read_store(state_dir: Path, job_store: Path | None = None) -> list[Mapping[s
     """
     named = job_store or state_dir / "cron" / "jobs.json"
     database = state_dir / "state" / "openclaw.sqlite"
-    if database.exists():
+    if _exists(database):
         jobs = _from_database(database, str(named))
-        if jobs is not None:
+        # An older gateway's file is renamed once its jobs are taken over: beside an empty table it counts.
+        if jobs is not None and (jobs or not _exists(named)):
             return jobs
-    if not named.exists():
+    if not _exists(named):
         raise FileProblem(f"no job store in {state_dir}")
     return _from_files(named)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
 
 
 def _from_files(path: Path) -> list[Mapping[str, Any]]:
@@ -71,9 +79,9 @@ def _states(path: Path) -> Mapping[str, Mapping[str, Any]]:
 def _from_database(path: Path, store_key: str) -> list[Mapping[str, Any]] | None:
     """The jobs of table cron_jobs; None where the database has no such table."""
     wal = Path(f"{path}-wal")
-    # Without a log nobody writes: `immutable` then reads the file alone and leaves no -wal, -shm behind.
-    mode = "mode=ro" if wal.exists() and wal.stat().st_size else "mode=ro&immutable=1"
     try:
+        # Without a log nobody writes: `immutable` then reads the file alone and leaves no -wal, -shm behind.
+        mode = "mode=ro" if wal.exists() and wal.stat().st_size else "mode=ro&immutable=1"
         with closing(sqlite3.connect(f"file:{quote(str(path))}?{mode}", uri=True, timeout=_BUSY_S)) as db:
             db.text_factory = lambda data: data.decode(errors="replace")
             columns = {row[1] for row in db.execute("PRAGMA table_info(cron_jobs)")}

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from threading import Event
 
 from farmtui.openclaw.config import OpenClawConfig
-from farmtui.openclaw.gateway import READ, Gateway, GatewayError
+from farmtui.openclaw.gateway import Gateway
+from farmtui.openclaw.trouble import READ, GatewayError
 
 _CONNECT_S = 3.0
 _FIRST_PAUSE_S = 1.0
@@ -30,6 +31,7 @@ def watch_gateway(read: Callable[[], OpenClawConfig], on_change: Callable[[], No
     pause = _FIRST_PAUSE_S
     first = True
     while not stop.is_set():
+        began = time.monotonic()
         with Gateway(read(), (READ,)) as gateway:
             try:
                 gateway.connect(_CONNECT_S)
@@ -44,8 +46,10 @@ def watch_gateway(read: Callable[[], OpenClawConfig], on_change: Callable[[], No
         if stop.is_set():
             return
         if connected:
-            pause = _FIRST_PAUSE_S
             on_change()
+            # One that drops its clients at once is not asked every second.
+            if time.monotonic() - began > _LONGEST_PAUSE_S:
+                pause = _FIRST_PAUSE_S
         stop.wait(pause)
         pause = min(_LONGEST_PAUSE_S, pause * 2)
 

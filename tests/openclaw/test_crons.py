@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
+import ssl
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -99,6 +103,39 @@ def test_other_ways_to_authenticate(auth: str, start: Callable[..., StandInGatew
     gateway.book.add(definition())
 
     assert crons.list().source is CronSource.WEBSOCKET
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> tuple[Path, Path]:
+    """A self-signed certificate, as the gateway makes one for itself, and its key."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("needs the openssl command")
+    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    command = f"{openssl} req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=openclaw-gateway"
+    subprocess.run([*command.split(), "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    return certificate, key
+
+
+def test_tls_with_the_gateways_own_certificate_and_no_other(
+    start: Callable[..., StandInGateway], crons: Crons, state: Path, certificate: tuple[Path, Path]
+) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificate)
+    start(tls=context).book.add(definition())
+
+    unread = crons.list()
+    assert unread.source is CronSource.NONE
+    assert "gateway-cert.pem cannot be read" in str(unread.note)
+
+    (state / "gateway" / "tls").mkdir(parents=True)
+    shutil.copy(certificate[0], state / "gateway" / "tls" / "gateway-cert.pem")
+    assert crons.list().source is CronSource.WEBSOCKET
+
+    other = ssl.get_default_verify_paths().cafile
+    if other is not None:
+        shutil.copy(other, state / "gateway" / "tls" / "gateway-cert.pem")
+        assert "TLS with the gateway" in str(crons.list().note)
 
 
 def test_a_proxy_in_the_environment_is_not_used(
@@ -262,6 +299,49 @@ def test_a_job_that_is_not_there_counts_as_gone(gateway: StandInGateway, crons: 
 
     assert result.gone
     assert result.note == "it was gone already"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RpcError("INVALID_REQUEST", "invalid cron.remove params: id not found"),  # 2026.6.11
+        RpcError("INVALID_REQUEST", "no", details={"code": "CRON_JOB_NOT_FOUND"}),
+        RpcError("UNAVAILABLE", "Error: unknown cron job id: x"),
+    ],
+)
+def test_each_versions_words_for_not_found_count_as_gone(
+    error: RpcError, gateway: StandInGateway, crons: Crons
+) -> None:
+    job = gateway.book.add(definition())
+    answer = gateway.book.call
+
+    def not_found(method: str, params: Any, scopes: Any) -> Any:
+        if method == "cron.remove":
+            gateway.book.remove(job["id"])
+            raise error
+        return answer(method, params, scopes)
+
+    gateway.book.call = not_found  # type: ignore[method-assign]
+
+    result = crons.remove(job["id"])
+    assert result.gone
+    assert result.note == "it was gone already"
+
+
+def test_other_refusals_are_told_in_the_gateways_words(gateway: StandInGateway, crons: Crons) -> None:
+    job = gateway.book.add(definition())
+    answer = gateway.book.call
+
+    def refuse(method: str, params: Any, scopes: Any) -> Any:
+        if method == "cron.remove":
+            raise RpcError("INTERNAL", "the disk is full")
+        return answer(method, params, scopes)
+
+    gateway.book.call = refuse  # type: ignore[method-assign]
+
+    with pytest.raises(CronError, match="the disk is full") as refused:
+        crons.remove(job["id"])
+    assert not refused.value.uncertain
 
 
 def test_not_found_at_the_last_moment_counts_as_gone(gateway: StandInGateway, crons: Crons) -> None:
@@ -531,6 +611,13 @@ def test_a_gateway_that_hangs_is_noticed_by_its_silence(
 
 
 # ---------------------------------------------------------------- nothing left behind
+
+
+def test_what_speaks_to_the_gateway_is_imported_when_it_is_first_used() -> None:
+    script = "import sys, farmtui.openclaw.crons; print({'websockets', 'pyjson5'} & set(sys.modules))"
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+    assert ran.stdout.strip() == "set()"
 
 
 def test_no_thread_is_left(gateway: StandInGateway, crons: Crons) -> None:

@@ -42,6 +42,7 @@ pytestmark = [
 class RealGateway:
     """A gateway in a home of its own."""
 
+    program: Path
     home: Path
     port: int
     environ: dict[str, str]
@@ -80,7 +81,7 @@ class RealGateway:
     def start(self) -> None:
         with (self.home / "out.log").open("wb") as log:
             self.process = subprocess.Popen(
-                ["openclaw", "gateway", "run", "--port", str(self.port), "--bind", "loopback"],
+                [self.program, "gateway", "run", "--port", str(self.port), "--bind", "loopback"],
                 env=self.environ,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -125,16 +126,12 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealGateway]:
         "OPENCLAW_NO_AUTO_UPDATE": "1",
         "OPENCLAW_OFFLINE": "1",
     }
-    real = RealGateway(home, port, environ)
+    real = RealGateway(modules / ".bin" / "openclaw", home, port, environ)
     real.write_config()
-    # The PATH by which this process finds the program; its environment is otherwise the gateway's own.
-    before = os.environ["PATH"]
-    os.environ["PATH"] = environ["PATH"]
     try:
         real.start()
         yield real
     finally:
-        os.environ["PATH"] = before
         real.stop()
 
 

@@ -18,8 +18,9 @@ from farmtui.demo.cronbook import RpcError, Version
 from farmtui.demo.gateway import Mode, StandInGateway
 from farmtui.openclaw.config import read_config
 from farmtui.openclaw.crons import CronError, Crons
-from farmtui.openclaw.gateway import Gateway, GatewayError
+from farmtui.openclaw.gateway import Gateway
 from farmtui.openclaw.secret import Secret, scrub
+from farmtui.openclaw.trouble import GatewayError
 from farmtui.paths import FarmPaths
 from tests.openclaw.conftest import TOKEN, definition
 

@@ -112,6 +112,14 @@ def test_a_database_without_jobs_leaves_the_older_file(state: Path) -> None:
     assert read_store(state) == [{"id": "a"}]
 
 
+def test_a_table_that_is_empty_beside_jobs_not_yet_taken_over(state: Path) -> None:
+    write_database(state, [])
+    assert read_store(state) == []
+    write_jobs(state, {"jobs": [{"id": "a"}]})
+
+    assert read_store(state) == [{"id": "a"}]
+
+
 def test_odd_rows_are_passed_over(state: Path) -> None:
     write_database(state, [("k", "a", "{", "{}"), ("k", "b", "[]", "{}"), ("k", "c", '{"id": "c"}', "no")])
 
