@@ -99,7 +99,7 @@ def test_width_is_what_rich_measures_line_by_line(text: str) -> None:
 
 
 def test_width_is_what_rich_measures_for_every_character_there_is() -> None:
-    for start in range(0, 0x110000, 0x100):
+    for start in (*range(0, 0x20000, 0x100), 0x20000, 0x2FF00, 0x3FF00, 0xE0000, 0xE0100, 0xF0000, 0x10FF00):
         shown = safe_line("a".join(map(chr, range(start, start + 0x100))))
         assert cells(shown) == cell_len(shown), f"in U+{start:X}…"
 
