@@ -89,12 +89,13 @@ class Farm:
 
     # ------------------------------------------------------------ once
 
-    def look(self, *, crons: bool = True, tally: bool = True) -> View:
+    def look(self, *, crons: bool = True, tally: bool = True, settle: bool = True) -> View:
         """Read every source once and judge; a contradiction is looked at a second time.
 
         Args:
             crons: also list the crons (up to about 3 s where the gateway hangs).
             tally: also read the aggregates of ended runs.
+            settle: take the second look; without it, contradictions are no findings.
         """
         lister = threading.Thread(target=self.sources.list_crons, name="farm-crons", daemon=True)
         if crons and self._gateway:
@@ -107,7 +108,7 @@ class Farm:
             lister.join()
         state = self.sources.state()
         judgement, candidates = judge(state, self.clock.now(), frozenset())
-        if candidates:
+        if candidates and settle:
             time.sleep(SECOND_LOOK_S)
             self.sources.read_rows()
             state = self.sources.state()

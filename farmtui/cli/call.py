@@ -14,7 +14,7 @@ from farmtui.cli.exits import Unread
 from farmtui.cli.options import Given, Globals
 from farmtui.clock import Clock, FixedClock, SystemClock
 from farmtui.paths import FarmPaths, locate
-from farmtui.state import CronSource
+from farmtui.state import CronListing, CronSource, SourceStatus
 from farmtui.text import MASK
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class Call:
         given: the options that stand anywhere, as met so far.
         kind: the shape of the answer; `empty` its fields where there is nothing to tell.
         view: what was last read; None before.
+        statuses: how sources do that a command reads by itself.
     """
 
     def __init__(self, given: Given | None = None, environ: Mapping[str, str] | None = None) -> None:
@@ -40,6 +41,7 @@ class Call:
         self.kind = "error"
         self.empty: Mapping[str, Any] = {}
         self.view: View | None = None
+        self.statuses: dict[str, SourceStatus] = {}
 
     def begin(self, kind: str, **empty: Any) -> None:
         """Say what the answer will be, so that an error has its shape as well."""
@@ -94,17 +96,17 @@ class Call:
         return read_config(self.paths, self.environ)
 
     def look(self, *, crons: bool = False, tally: bool = True, needed: bool = True) -> View:
-        """Read the farm once.
+        """Read the farm once. Findings count only where the crons were listed too.
 
         Args:
-            crons: also list the crons.
+            crons: also list the crons, and look twice at what contradicts itself.
             tally: also read the aggregates of ended runs.
             needed: without the database there is no answer.
 
         Raises:
             Unread: the database cannot be read, and is needed.
         """
-        self.view = self.farm.look(crons=crons, tally=tally)
+        self.view = self.farm.look(crons=crons, tally=tally, settle=crons)
         database = self.view.state.sources.get("database")
         if needed and database is not None and database.error is not None:
             raise Unread(f"{database.error}. Is this the gateway box? (--state-dir, --db)")
@@ -112,10 +114,8 @@ class Call:
 
     def source_errors(self) -> tuple[str, ...]:
         """What is wrong with the sources that were read, one a line."""
-        if self.view is None:
-            return ()
-        sources = self.view.state.sources.values()
-        return tuple(f"{status.name}: {status.error}" for status in sources if status.error is not None)
+        read = {**(self.view.state.sources if self.view is not None else {}), **self.statuses}
+        return tuple(f"{name}: {status.error}" for name, status in read.items() if status.error is not None)
 
     def envelope(self) -> Envelope:
         """What stands in every JSON answer of this call, as far as it is known."""
@@ -135,19 +135,21 @@ class Call:
         return text.replace(secret.reveal(), MASK)
 
     def _sources(self) -> dict[str, Mapping[str, Any]]:
-        if self.view is None:
-            return {}
-        state, wall = self.view.state, datetime.now(UTC)
+        wall = datetime.now(UTC)
+        read = {**(self.view.state.sources if self.view is not None else {}), **self.statuses}
         told: dict[str, Mapping[str, Any]] = {
-            name: source_status(status, wall) for name, status in state.sources.items()
+            name: source_status(status, wall) for name, status in read.items()
         }
-        listing = state.crons
-        if "crons" in state.sources:
-            answered = listing.source in (CronSource.WEBSOCKET, CronSource.CLI)
-            crons = told["crons"]
-            told["gateway"] = {
-                "ok": answered and crons["ok"],
-                "age_s": crons["age_s"] if answered else None,
-                "error": None if answered and crons["ok"] else listing.note or crons["error"],
-            }
+        if self.view is not None and "crons" in told:
+            told["gateway"] = _gateway_status(self.view.state.crons, told["crons"])
         return told
+
+
+def _gateway_status(listing: CronListing, crons: Mapping[str, Any]) -> dict[str, Any]:
+    """How the gateway does: the list of crons may be good and yet come from the store on disk."""
+    answered = crons["ok"] and listing.source in (CronSource.WEBSOCKET, CronSource.CLI)
+    return {
+        "ok": answered,
+        "age_s": crons["age_s"] if answered else None,
+        "error": None if answered else listing.note or crons["error"],
+    }

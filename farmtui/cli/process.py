@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -64,7 +65,7 @@ def _answered(call: Call, arguments: Sequence[str]) -> _Output:
         raise
     except Exception as error:
         if call.environ.get(TRACEBACK):
-            raise
+            traceback.print_exc()
         return _stopped(call, _fault(error), Exit.FAULT, json=json)
 
 
