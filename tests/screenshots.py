@@ -1,0 +1,131 @@
+"""Pictures of the console on the demo's farm, for the README: ``python -m tests.screenshots [DIR]``.
+
+The farm is held still at one moment, so the same program draws the same pictures; ``--check`` says which of
+those in DIR (``screenshots/`` where none is named) are out of date. ``--png`` draws PNGs as well, to look at.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import re
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from textual.pilot import Pilot
+
+from farmtui.clock import FixedClock
+from farmtui.console.app import FarmApp
+from farmtui.demo.run import DemoFarm
+from farmtui.farm import Farm
+
+FOLDER = Path(__file__).resolve().parents[1] / "screenshots"
+MOMENT = datetime(2026, 2, 15, 12, 0, 0, tzinfo=UTC)
+HOST = "gw-box"
+WAIT_S = 20.0
+_FONTS = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """One picture: the keys that lead there, and a word that stands there when it is drawn."""
+
+    keys: tuple[str, ...]
+    shows: str
+    size: tuple[int, int] = (120, 32)
+
+
+PICTURES: Mapping[str, Picture] = {
+    "board": Picture((), "Export orders", (160, 36)),
+    "run": Picture(("2", "slash", *"OAuth", "enter", "enter"), "Start a login"),
+    "medic": Picture(("5",), "stale-claim"),
+    "plan": Picture(("5", "R"), "retries"),
+    "escalations": Picture(("4",), "Fix the flaky"),
+    "crons": Picture(("6",), "dependency-update"),
+    "board-80": Picture((), "OAuth", (80, 24)),
+}
+
+
+def draw(farm: DemoFarm, picture: Picture) -> str:
+    """The picture as SVG."""
+    clock = FixedClock(MOMENT)
+    app = FarmApp(
+        Farm(farm.paths, clock=clock, environ=farm.environ), clock=clock, environ={"TERM": "xterm-256color"}
+    )
+
+    async def drawn() -> str:
+        async with app.run_test(size=picture.size) as pilot:
+            await _until(pilot, lambda: _settled(app))
+            for key in picture.keys:
+                await pilot.press(key)
+                await pilot.pause()
+            await _until(pilot, lambda: picture.shows in _text(app))
+            await pilot.pause(0.3)
+            return app.export_screenshot(title="farm demo")
+
+    return asyncio.run(drawn())
+
+
+def draw_all() -> dict[str, str]:
+    """Every picture by name."""
+    with tempfile.TemporaryDirectory() as folder, DemoFarm(Path(folder) / "farm", still=MOMENT) as farm:
+        return {name: draw(farm, picture) for name, picture in PICTURES.items()}
+
+
+def _settled(app: FarmApp) -> bool:
+    view = app.view
+    return view is not None and view.state.tallied and view.state.crons.known
+
+
+def _text(app: FarmApp) -> str:
+    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+
+
+async def _until(pilot: Pilot[int], there: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + WAIT_S
+    while not there():
+        if time.monotonic() > deadline:
+            raise SystemExit(f"it is not on the screen after {WAIT_S:.0f} s:\n{_text(pilot.app)}")
+        await pilot.pause(0.05)
+
+
+def main() -> None:
+    """Draw, or check."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path, default=FOLDER)
+    parser.add_argument(
+        "--check", action="store_true", help="draw nothing; exit 1 where a picture is out of date"
+    )
+    parser.add_argument("--png", type=Path, metavar="DIR", help="draw PNGs into this folder too")
+    options = parser.parse_args()
+    socket.gethostname = lambda: HOST
+    drawn = draw_all()
+    if options.check:
+        stale = [name for name, svg in drawn.items() if _old(options.folder / f"{name}.svg") != svg]
+        sys.exit(f"out of date: {', '.join(stale)} (python -m tests.screenshots)" if stale else 0)
+    options.folder.mkdir(exist_ok=True)
+    for name, svg in drawn.items():
+        (options.folder / f"{name}.svg").write_text(svg, encoding="utf-8")
+        if options.png is not None:
+            _write_png(svg, options.png / f"{name}.png")
+
+
+def _old(path: Path) -> str | None:
+    return path.read_text(encoding="utf-8") if path.exists() else None
+
+
+def _write_png(svg: str, path: Path) -> None:
+    import resvg_py
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(bytes(resvg_py.svg_to_bytes(svg_string=_FONTS.sub("", svg))))
+
+
+if __name__ == "__main__":
+    main()
