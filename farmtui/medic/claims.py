@@ -57,7 +57,7 @@ def waiting_for_verify(look: Look, run: Run) -> Finding | None:
         if not look.older_than(since, 2 * look.poll_s(run, verify)):
             continue
         health = look.health(run, verify)
-        if not health.broken and look.working(verify.agent_id, besides=verify):
+        if not health.broken and look.working(verify.agent_id):
             continue
         why = {
             CronHealth.FINE: "its cron is fine and it was never claimed (Antfarm's main refuses it for ever)",
@@ -86,9 +86,8 @@ def starving_step(look: Look, run: Run) -> Finding | None:
     Its agent's cron is missing, disabled or failing, or the agent has claimed nothing in that time. An agent
     at work on another step is a queue, and so is one that only just ended its last work.
     """
-    verifying = {v.id for step in run.steps if (v := awaited_verify(run, step)) is not None}
     for step in run.steps:
-        if step.status != "pending" or step.id in verifying:
+        if step.status != "pending":
             continue
         poll = look.poll_s(run, step)
         window = 2 * poll + CLAIM_SLACK_S
@@ -124,7 +123,7 @@ def _why_unclaimed(look: Look, run: Run, step: Step, window: float, poll: float)
         job = look.job(run, step)
         times = f" ({job.consecutive_errors} in a row)" if job and job.consecutive_errors else ""
         return f"{agent}'s cron is failing{times}"
-    if look.working(step.agent_id, besides=step):
+    if look.working(step.agent_id):
         return None
     seen = look.last_seen(step.agent_id)
     if seen is not None and not look.older_than(seen, window):

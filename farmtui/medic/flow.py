@@ -7,8 +7,8 @@ from datetime import datetime
 from farmtui.clock import age, iso
 from farmtui.medic.findings import run_finding
 from farmtui.medic.look import Look
-from farmtui.medic.steps import FINISHED, OPEN, awaited_verify, changed_at
-from farmtui.state import Finding, Run, Severity, Step
+from farmtui.medic.steps import FINISHED, OPEN, changed_at
+from farmtui.state import Finding, Run, Severity
 
 STALLED_S = 70 * 60
 
@@ -63,7 +63,7 @@ def stuck_between_steps(look: Look, run: Run) -> Finding | None:
 def stalled_run(look: Look, run: Run) -> Finding | None:
     """Nothing in the run has changed for 70 min, and no agent is within the time that it may take."""
     changed = changed_at(run)
-    if not look.older_than(changed, STALLED_S) or any(_at_work(look, run, step) for step in run.steps):
+    if not look.older_than(changed, STALLED_S) or any(look.at_work(run, step) for step in run.steps):
         return None
     return run_finding(
         "stalled-run",
@@ -74,11 +74,6 @@ def stalled_run(look: Look, run: Run) -> Finding | None:
         since=changed,
         evidence=(_statuses(run), f"last change {iso(changed)}"),
     )
-
-
-def _at_work(look: Look, run: Run, step: Step) -> bool:
-    working = step.status == "running" and awaited_verify(run, step) is None
-    return working and step.updated_at is not None and not look.stale(run, step)
 
 
 def _last_change(run: Run) -> datetime | None:

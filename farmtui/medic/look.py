@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
@@ -32,14 +31,6 @@ class CronHealth(StrEnum):
     def broken(self) -> bool:
         """Whether nobody can be expected to poll."""
         return self in (CronHealth.MISSING, CronHealth.DISABLED, CronHealth.FAILING)
-
-
-@dataclass(frozen=True, slots=True)
-class Working:
-    """A step that an agent is at work on, within its time limit."""
-
-    run: Run
-    step: Step
 
 
 def timeout_of(step: Step, workflow: Workflow | None) -> int:
@@ -137,10 +128,9 @@ class Look:
         """Whether the crons come from OpenClaw's store, which may lag behind the gateway."""
         return self.state.crons.source is CronSource.STORE
 
-    def working(self, agent_id: str, *, besides: Step) -> Working | None:
-        """A step that this agent is at work on elsewhere, in any run."""
-        found = self._working.get(agent_id, ())
-        return next((working for working in found if working.step.id != besides.id), None)
+    def working(self, agent_id: str) -> bool:
+        """Whether this agent is at work on a step, of any run, within its time limit."""
+        return agent_id in self._working
 
     def last_seen(self, agent_id: str) -> datetime | None:
         """When the agent last claimed or ended anything that is still known; None if nothing is."""
@@ -163,16 +153,17 @@ class Look:
             jobs.setdefault((job.workflow, job.agent), job)
         return jobs
 
+    def at_work(self, run: Run, step: Step) -> bool:
+        """Whether the step is claimed and its agent within the time that it may take."""
+        if step.status != "running" or awaited_verify(run, step) is not None:
+            return False
+        return claimed_at(run, step) is not None and not self.stale(run, step)
+
     @cached_property
-    def _working(self) -> Mapping[str, tuple[Working, ...]]:
-        working: dict[str, tuple[Working, ...]] = {}
-        for run in self.running:
-            for step in run.steps:
-                if step.status != "running" or awaited_verify(run, step) is not None:
-                    continue
-                if claimed_at(run, step) is not None and not self.stale(run, step):
-                    working[step.agent_id] = (*working.get(step.agent_id, ()), Working(run, step))
-        return working
+    def _working(self) -> frozenset[str]:
+        return frozenset(
+            step.agent_id for run in self.running for step in run.steps if self.at_work(run, step)
+        )
 
     @cached_property
     def _touched(self) -> Mapping[str, datetime]:

@@ -173,6 +173,13 @@ def test_awaited_from_the_step_that_is_asked_for_it_else_the_nearest_before() ->
     assert awaited_keys(early, named(early, "plan")) == {}
 
 
+def test_a_step_that_may_be_claimed_at_any_moment_awaits_nobody() -> None:
+    twice = detail(
+        run(step("plan", "done"), step("build", "pending"), step("close", "pending")), templates=TEMPLATES
+    )
+    assert missing_keys(twice, named(twice, "close")) == ("CHANGES",)
+
+
 def test_nobody_left_to_give_it_is_missing_even_of_a_waiting_step() -> None:
     stuck = detail(run(step("plan", "done"), step("close")), templates=TEMPLATES)
     assert missing_keys(stuck, named(stuck, "close")) == ("CHANGES",)
@@ -259,6 +266,15 @@ def test_given_by_the_latest_output_with_that_value() -> None:
         "close",
         "plan",
     )
+
+
+def test_given_by_an_earlier_output_where_only_that_has_the_value() -> None:
+    of = detail(
+        run(step("plan", "done", 9 * MINUTE), step("build", "done", MINUTE)),
+        {"repo": "/r"},
+        outputs={"plan": "REPO: /r", "build": "REPO: /thrown-away"},
+    )
+    assert table(of)["repo"].given_by == "plan"
 
 
 def test_given_in_a_loop_by_a_story() -> None:

@@ -301,11 +301,13 @@ def test_links_that_go_round_end(tmp_path: Path) -> None:
     outside = tmp_path.parent / "outside"
     install(outside, "linked")
     (tmp_path / "dev").symlink_to(outside / "linked")
-    assert set(read_workflows(tmp_path)) == {"relay", "dev"}
+    folder = WorkflowFolder(tmp_path)
+    assert set(folder.poll()) == {"relay", "dev"}
+    assert folder.shadowed == ()
 
 
 def test_of_one_id_the_folder_nearest_to_the_top_counts(tmp_path: Path) -> None:
-    install(tmp_path, "zebra", "id: relay\nname: top\nsteps: []\n")
+    install(tmp_path, "beta", "id: relay\nname: top\nsteps: []\n")
     install(tmp_path, "alpha/deep", "id: relay\nname: deep\nsteps: []\n")
     folder = WorkflowFolder(tmp_path)
     assert folder.poll()["relay"].name == "top"

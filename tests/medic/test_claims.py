@@ -66,6 +66,12 @@ def test_a_loop_that_waits_for_its_verify_step_is_never_stale(verify: str) -> No
     assert found(state(waits)) == []
 
 
+def test_a_loop_with_a_story_in_hand_waits_for_nobody() -> None:
+    loop = step("grow", "running", 40 * MINUTE, loop=VERIFIED, current_story_id="id-S-2")
+    stories = [story("S-2", "running", 40 * MINUTE)]
+    assert found(state(run(loop, step("verify", "pending"), stories=stories))) == [("stale-claim", "grow")]
+
+
 @pytest.mark.parametrize("verify", ["waiting", "failed", "done"])
 def test_a_loop_without_story_and_without_verify_step_at_work_is_stale(verify: str) -> None:
     dead = run(step("grow", "running", 40 * MINUTE, loop=VERIFIED), step("verify", verify, 40 * MINUTE))
