@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
+from farmtui.antfarm.rows import Row, RunRows
 from farmtui.antfarm.schema import cell, int_of, selection, text_of
 from farmtui.clock import parse_time
 from farmtui.state import LoopConfig, Run, Step, Story, Tally
@@ -68,6 +69,17 @@ def run_of(raw: Raw) -> Run:
         parse_time(cell(created_at)),
         parse_time(cell(updated_at)),
     )
+
+
+def run_with_children(rows: RunRows) -> Run:
+    """A run's exact rows as a record with its steps and stories; rowids are not kept."""
+    steps = tuple(step_of(_raw(row, _STEP)) for row in rows.steps)
+    stories = tuple(story_of(_raw(row, _STORY)) for row in rows.stories)
+    return with_children(run_of(_raw(rows.run, _RUN)), steps, stories, None)
+
+
+def _raw(row: Row, names: tuple[str, ...]) -> Raw:
+    return (0, *(row.get(name) for name in names))
 
 
 def with_children(run: Run, steps: tuple[Step, ...], stories: tuple[Story, ...], tally: Tally | None) -> Run:

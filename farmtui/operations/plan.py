@@ -49,11 +49,30 @@ class Guard:
 
 
 @dataclass(frozen=True, slots=True)
+class Edit:
+    """One place in which a long text differs: at `start` of the text before, `before` becomes `after`.
+
+    `key` names the place for people: a key of the context, or "" for a line of a template.
+    """
+
+    key: str
+    start: int
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
 class RowChange:
     """One cell: table, row id, column, from → to. `before` is checked again when it is applied.
 
-    `subject` and `what` name it for people: "step implement", "status".
-    `volatile` marks a cell such as updated_at whose new value is the moment of writing.
+    Attributes:
+        subject, what: name it for people: "step implement", "status".
+        volatile: a cell such as updated_at whose new value is the moment of writing.
+        says: the change in words, where the values themselves say little: "S-3 → none".
+        edits: where a long text differs. Then the journal holds these, and hash sums in place of the
+            whole texts, which may hold secrets.
+        sums: SHA-256 of the text before and after: set, with both values None, in a change that was
+            read back from the journal.
     """
 
     table: str
@@ -64,16 +83,25 @@ class RowChange:
     subject: str
     what: str
     volatile: bool = False
+    says: str | None = None
+    edits: tuple[Edit, ...] = ()
+    sums: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CronCall:
-    """One call to the gateway. `definition` is the whole job: what undo of a removal adds again."""
+    """One call to the gateway. `definition` is the whole job: what undo of a removal adds again.
+
+    Attributes:
+        job_id: of the job to remove; None of one to be added.
+        twin: the job of the same name that stays: with it gone, the removal is not done.
+    """
 
     action: CronAction
     name: str
     job_id: str | None
     definition: Mapping[str, Any]
+    twin: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +114,13 @@ class Plan:
         reason: why it is due.
         run: id of the run concerned; `step` is a step's name.
         guards: cells that must be unchanged, beside the `before` of every change.
-        idle_workflows: workflows that must have no running run at the moment of applying.
+        idle_workflows: workflows that must have no active run when their crons are removed: looked at
+            again before each removal.
         changes: in the order they are made, in one transaction.
         events: lines for events.jsonl, without `ts`.
         crons: calls made after the rows are written.
-        acknowledgement: for the operation acknowledge: {run, run_status, run_updated_at, note}.
+        acknowledgement: for the operation acknowledge: {run, run_status, run_updated_at, note}; to take
+            one back: {run, withdraws: its entry}.
         notes: what else will happen or should be known ("developer's cron polls in 3m 12s").
         irreversible: what undo cannot bring back.
         undoes: the journal entry that this plan reverses.
