@@ -67,6 +67,8 @@ def parse_stories(output: str) -> tuple[NewStory, ...]:
         listed = json.loads("\n".join(text).strip())
     except ValueError as error:
         raise BadStories(f"Failed to parse STORIES_JSON: {error}") from None
+    except RecursionError:
+        raise BadStories("Failed to parse STORIES_JSON: nested too deep") from None
     if not isinstance(listed, list):
         raise BadStories("STORIES_JSON must be an array")
     if len(listed) > MAX_STORIES:
