@@ -74,7 +74,7 @@ class Farm:
         self.desk = Desk(
             paths=paths,
             crons=self.crons,
-            clock=SystemClock(),
+            clock=self.clock,
             operator=Operator.current(environ),
             readonly=readonly,
             workflows=lambda: self.sources.workflows,

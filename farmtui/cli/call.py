@@ -112,10 +112,18 @@ class Call:
             raise Unread(f"{database.error}. Is this the gateway box? (--state-dir, --db)")
         return self.view
 
-    def source_errors(self) -> tuple[str, ...]:
-        """What is wrong with the sources that were read, one a line."""
+    def source_errors(self, *names: str) -> tuple[str, ...]:
+        """What is wrong with the sources that were read, one a line.
+
+        Args:
+            names: only these, which the answer rests on; all where none are named.
+        """
         read = {**(self.view.state.sources if self.view is not None else {}), **self.statuses}
-        return tuple(f"{name}: {status.error}" for name, status in read.items() if status.error is not None)
+        return tuple(
+            f"{name}: {status.error}"
+            for name, status in read.items()
+            if status.error is not None and (not names or name in names)
+        )
 
     def envelope(self) -> Envelope:
         """What stands in every JSON answer of this call, as far as it is known."""

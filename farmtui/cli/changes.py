@@ -76,9 +76,7 @@ def resolve(
     plan = planned(call, lambda: call.farm.desk.retry(found.id, text, without_crons=without_crons))
     done = change(call, plan, Asking(dry_run, yes, stdin_taken=guidance == "-"))
     if wait and done.outcome == "applied":
-        step = next((each for each in _with_steps(call, found).steps if each.name == plan.step), None)
-        if step is not None:
-            done = replace(done, followed=wait_for_claim(call, found.id, step.id))
+        done = replace(done, followed=wait_for_claim(call, found.id, plan.step or ""))
     return told(call, "resolve", done)
 
 
@@ -113,6 +111,7 @@ def undo(
     """Take back what was done, as far as nothing else has moved since."""
     call: Call = ctx.obj
     call.begin("undo", **_EMPTY)
+    call.look(tally=False, needed=False)
     plan = planned(call, lambda: call.farm.desk.undo(entry))
     return told(call, "undo", change(call, plan, Asking(dry_run, yes)))
 
@@ -137,7 +136,7 @@ def _guidance(given: str | None, file: str | None) -> str | None:
     if given is None and file is None:
         return None
     if given == "-":
-        text = sys.stdin.read(LONGEST_GUIDANCE + 1)
+        text = _read_stdin()
     elif file is not None:
         text = _read(file)
     else:
@@ -147,6 +146,13 @@ def _guidance(given: str | None, file: str | None) -> str | None:
     if not text.strip():
         raise Usage("the guidance is empty")
     return text.rstrip("\n")
+
+
+def _read_stdin() -> str:
+    try:
+        return sys.stdin.read(LONGEST_GUIDANCE + 1)
+    except UnicodeDecodeError:
+        raise Usage("the guidance on standard input is not UTF-8 text") from None
 
 
 def _read(file: str) -> str:

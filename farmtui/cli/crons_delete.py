@@ -43,5 +43,6 @@ def delete(
         chosen = find_crons(listing.jobs, ids)
         plan = planned(call, lambda: call.farm.desk.delete_crons(chosen))
     else:
+        call.look(tally=False, needed=False)
         plan = planned(call, lambda: call.farm.desk.delete_orphans(workflow))
     return told(call, "crons.delete", change(call, plan, Asking(dry_run, yes)))

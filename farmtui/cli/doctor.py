@@ -62,7 +62,7 @@ def doctor(ctx: typer.Context) -> Answer:
         "host": state.host,
         "places": _places(call.paths, state),
         "split": call.paths.split,
-        "schema": _schema(call.paths),
+        "schema_facts": _schema(call.paths),
         "runs": len(state.runs),
         "workflows": [
             {"id": each.id, "path": each.path, "error": each.error} for each in state.workflows.values()
@@ -204,8 +204,8 @@ def _problems(call: Call, state: FarmState) -> list[dict[str, Any]]:
 def _lines(data: Mapping[str, Any], screen: Screen) -> Iterator[str]:
     versions = data["versions"]
     libraries = ", ".join(f"{name} {versions[name] or 'absent'}" for name in _LIBRARIES)
-    yield f"farm {versions['farm']}, Python {versions['python']}, SQLite {versions['sqlite']} on {sys.platform}"
-    yield libraries
+    yield f"farm {versions['farm']}, Python {versions['python']}, SQLite {versions['sqlite']}"
+    yield f"{libraries}, on {sys.platform}"
     yield ""
     yield from table(
         [Column("WHAT"), Column("STATE", state=True), Column("WHY THERE"), Column("PATH")],
@@ -213,7 +213,7 @@ def _lines(data: Mapping[str, Any], screen: Screen) -> Iterator[str]:
         screen if screen.width is None else Screen(screen.now, None, screen.colour),
     )
     yield ""
-    gateway, schema = data["gateway"], data["schema"]
+    gateway, schema = data["gateway"], data["schema_facts"]
     workflows = [f"{each['id']}{' (broken)' if each['error'] else ''}" for each in data["workflows"]]
     version_words = f" OpenClaw {gateway['version']}" if gateway["version"] else ""
     yield from pairs(

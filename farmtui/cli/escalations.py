@@ -10,7 +10,7 @@ import typer
 from farmtui.cli.answer import Answer
 from farmtui.cli.call import Call
 from farmtui.cli.exits import Exit, Unread
-from farmtui.cli.runs import label
+from farmtui.cli.runs import LANE_SOURCES, label
 from farmtui.cli.screen import Screen
 from farmtui.cli.table import pairs
 from farmtui.clock import iso
@@ -41,7 +41,7 @@ def escalations(ctx: typer.Context) -> Answer:
         {"escalations": [_data(entry, failures.get(entry.run)) for entry in found]},
         _lines,
         Exit.FINE,
-        call.source_errors(),
+        call.source_errors(*LANE_SOURCES),
     )
 
 

@@ -13,7 +13,7 @@ from farmtui.cli.call import Call
 from farmtui.cli.exits import Unread, Usage
 from farmtui.cli.screen import Screen
 from farmtui.cli.table import Column, table
-from farmtui.clock import iso
+from farmtui.cli.writing import iso_times
 from farmtui.state import SourceStatus
 from farmtui.text import safe_line
 
@@ -49,28 +49,16 @@ def journal(
 
 def entry_data(entry: JournalEntry) -> dict[str, Any]:
     """An entry for scripts. `plan` is null where a newer farm wrote it in a way that is not understood."""
-    from farmtui.operations.words import plan_json
+    from farmtui.operations.words import entry_json
 
+    data = entry_json(entry)
+    outcome = data["outcome"]
     return {
-        "entry": entry.id,
-        "at": iso(entry.at),
-        "ended_at": iso(entry.ended_at),
-        "operation": entry.operation,
-        "title": entry.title,
-        "outcome": str(entry.status),
-        "detail": entry.detail,
-        "problems": list(entry.problems),
-        "undone_by": entry.undone_by,
-        "user": entry.user,
-        "sudo_user": entry.sudo_user,
-        "host": entry.host,
-        "terminal": entry.terminal,
-        "ssh_client": entry.ssh_client,
-        "version": entry.version,
-        "database": entry.database,
-        "plan": None if entry.plan is None else plan_json(entry.plan),
-        "after": dict(entry.after),
-        "problem": entry.problem,
+        **data,
+        "outcome": outcome["status"],
+        "detail": outcome["detail"],
+        "problems": outcome["problems"],
+        "after": iso_times(data["after"]),
     }
 
 

@@ -15,6 +15,8 @@ from farmtui.cli.table import Column, table
 from farmtui.clock import iso
 from farmtui.state import Lane, Run
 
+# What a lane rests on: rows, policies, and who has seen what.
+LANE_SOURCES = ("database", "workflows", "journal")
 LANES = tuple(str(lane) for lane in Lane)
 
 
@@ -51,7 +53,7 @@ def runs(
         {"runs": [summary(run, view.judgement.lanes.get(run.id, Lane.OTHER)) for run in shown]},
         lambda data, screen: _lines(data, screen, total=len(found), every=len(view.state.runs)),
         Exit.FINE,
-        call.source_errors(),
+        call.source_errors(*LANE_SOURCES),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,8 +12,10 @@ import typer
 from farmtui.cli.answer import Answer
 from farmtui.cli.call import Call
 from farmtui.cli.exits import Exit, Stop, Unread, Usage
+from farmtui.cli.follow import Followed
 from farmtui.cli.screen import Screen, is_terminal, screen_for
 from farmtui.cli.table import pairs
+from farmtui.clock import iso, parse_time
 from farmtui.text import mask_text, safe_line
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ class Asking:
     """How agreement to a plan is come by.
 
     Attributes:
-        asked: standard input is a terminal and is not needed for anything else.
+        stdin_taken: standard input holds something else than answers.
     """
 
     dry_run: bool
@@ -70,14 +72,16 @@ class Done:
     detail: str = ""
     problems: tuple[str, ...] = ()
     after: Mapping[str, Any] | None = None
-    followed: str | None = None
+    followed: Followed | None = None
 
     @property
     def code(self) -> Exit:
-        """The exit code that tells of it."""
-        if self.outcome in ("applied", DRY_RUN):
-            return Exit.FINE
-        return Exit.UNREAD if self.outcome == "unknown" else Exit.FOUND
+        """The exit code that tells of it; a step that was followed and that nobody claimed is a finding."""
+        if self.outcome == "unknown":
+            return Exit.UNREAD
+        if self.outcome not in ("applied", DRY_RUN):
+            return Exit.FOUND
+        return Exit.FINE if self.followed is None or self.followed.claimed else Exit.FOUND
 
     def data(self) -> dict[str, Any]:
         """The same for scripts."""
@@ -87,11 +91,21 @@ class Done:
             "plan": None if self.plan is None else plan_json(self.plan),
             "outcome": self.outcome,
             "entry": self.entry,
-            "after": self.after,
+            "after": None if self.after is None else iso_times(self.after),
             "detail": self.detail,
             "problems": list(self.problems),
-            "followed": self.followed,
+            "followed": None if self.followed is None else asdict(self.followed),
         }
+
+
+def iso_times(value: Any) -> Any:
+    """Rows as read again, with the times in their ``…_at`` cells in ISO form as everywhere in an answer."""
+    if isinstance(value, Mapping):
+        return {
+            key: (iso(parse_time(held)) or held) if str(key).endswith("_at") else iso_times(held)
+            for key, held in value.items()
+        }
+    return [iso_times(held) for held in value] if isinstance(value, list | tuple) else value
 
 
 def planned(call: Call, make: Callable[[], Plan]) -> Plan:
@@ -123,8 +137,6 @@ def carry_out(call: Call, plan: Plan, asking: Asking) -> Done:
     """
     if asking.dry_run:
         return Done(plan, DRY_RUN, detail="nothing was changed")
-    if call.options.readonly:
-        raise Stop("refused: --readonly takes every write away; --dry-run shows the plan", Exit.FOUND)
     if not asking.yes:
         if not asking.can_ask:
             raise NotAgreed
@@ -170,7 +182,7 @@ def done_lines(call: Call, done: Done, data: Mapping[str, Any], screen: Screen) 
     if data["detail"]:
         yield f"  {safe_line(data['detail'])}"
     if data["followed"]:
-        yield f"  {safe_line(data['followed'])}"
+        yield f"  {safe_line(data['followed']['text'])}"
     if done.outcome in ("applied", "partial") and done.entry:
         yield f"  farm undo {safe_line(done.entry)} takes it back"
 

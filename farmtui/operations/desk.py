@@ -12,7 +12,7 @@ from datetime import timedelta
 
 from farmtui.antfarm.rows import NoSuchRun, RunRows, read_rows
 from farmtui.antfarm.schema import text_of
-from farmtui.clock import Clock
+from farmtui.clock import Clock, SystemClock
 from farmtui.medic.crons import orphan_reasons
 from farmtui.medic.look import DEFAULT_POLL_MS, Look
 from farmtui.openclaw.config import read_config
@@ -26,12 +26,12 @@ from farmtui.operations.facts import Facts, facts, find_step
 from farmtui.operations.follow import Follow
 from farmtui.operations.journal import Journal, JournalEntry
 from farmtui.operations.operator import Operator
-from farmtui.operations.plan import Outcome, Plan, Refused
+from farmtui.operations.plan import CronAction, Outcome, Plan, Refused
 from farmtui.operations.reset import plan_reset
 from farmtui.operations.retry import plan_retry
-from farmtui.operations.undo import find_entry, plan_undo
+from farmtui.operations.undo import CronsNow, find_entry, plan_undo
 from farmtui.paths import FarmPaths
-from farmtui.state import CronListing, CronSource, FarmState, SourceStatus, Workflow
+from farmtui.state import CronListing, CronSource, FarmState, Run, SourceStatus, Workflow
 
 _SPLIT = "the database was named by --db and may not belong to this gateway"
 
@@ -113,10 +113,12 @@ class Desk:
         """
         self._refuse_if_readonly()
         found = find_entry(self._journal.entries(), entry, str(self._paths.database.path.resolve()))
+        active: tuple[Run, ...] = ()
         crons, note = None, None
         if found.plan is not None and found.plan.crons:
             crons, note = self._changeable_crons()
-        return plan_undo(found, self._paths.database.path, crons, note)
+            active = active_runs(self._paths.database.path)
+        return plan_undo(found, self._paths.database.path, CronsNow(crons, note, active))
 
     # ------------------------------------------------------------ doing
 
@@ -127,7 +129,7 @@ class Desk:
             Refused: read-only, or the journal cannot be written; nothing was begun.
         """
         self._refuse_if_readonly()
-        if any(call.job_id is not None for call in plan.crons):
+        if any(call.action is CronAction.REMOVE for call in plan.crons):
             refuse_unless_deletable(self._paths, None)
         return self._applier.apply(plan)
 
@@ -153,11 +155,12 @@ class Desk:
             step_id=record.id,
             step=record.name,
             agent=found.agent(record),
-            since=self._clock.now(),
+            # How long one waits is not a matter of the time to judge by.
+            since=SystemClock().now(),
             updated_at=text_of(row.get("updated_at")),
             poll=poll or timedelta(milliseconds=interval or DEFAULT_POLL_MS),
             read=lambda: read_rows(self._paths.database.path, run_id),
-            clock=self._clock.now,
+            clock=SystemClock().now,
         )
 
     # ------------------------------------------------------------ fresh data
