@@ -68,11 +68,6 @@ class Ledger:
     def __len__(self) -> int:
         return len(self._runs)
 
-    @property
-    def last_rowid(self) -> int:
-        """The greatest rowid of a run; 0 where there is none."""
-        return max(self._runs, default=0)
-
     def rowids(self) -> list[int]:
         """The runs' rowids, ascending."""
         return sorted(self._runs)

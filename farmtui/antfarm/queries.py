@@ -41,7 +41,7 @@ class Queries:
             "steps": step_selection(columns["steps"]),
             "stories": story_selection(columns["stories"]),
         }
-        self._there = {table for table in self._children if {"id", "run_id"} <= columns[table]}
+        self._there = {table for table in self._children if {"id", "run_id"} <= columns[table]} | {"runs"}
         self._steps_aggregate = steps_aggregate(columns["steps"])
         # Python's own decoder is quicker, but gives up at the first bad byte: `decode` then takes over.
         connection.text_factory = str
@@ -68,11 +68,18 @@ class Queries:
         """How many runs there are: it tells of deletions."""
         return int(self.fetch("SELECT count(*) FROM runs")[0][0])
 
-    def last(self, table: str) -> int:
-        """The greatest rowid of steps or stories; 0 where there is none."""
+    def last(self, table: str) -> tuple[int, Any]:
+        """Rowid and id of the newest row of a table; (0, None) where there is none."""
         if table not in self._there:
-            return 0
-        return self.fetch(f"SELECT max(rowid) FROM {table}")[0][0] or 0
+            return 0, None
+        found = self.fetch(f"SELECT rowid, id FROM {table} ORDER BY rowid DESC LIMIT 1")
+        return (found[0][0], found[0][1]) if found else (0, None)
+
+    def is_at(self, table: str, rowid: int, row_id: Any) -> bool:
+        """Whether the row of that id is still at that rowid. Rowid 0 stands for none."""
+        if rowid == 0:
+            return True
+        return self.fetch(f"SELECT id FROM {table} WHERE rowid = {rowid:d}") == [(row_id,)]
 
     def after(self, table: str, rowid: int) -> list[Raw]:
         """The steps or stories inserted since."""
@@ -147,7 +154,7 @@ class Queries:
         return self.fetch(f"SELECT {self._children[table]} FROM {table} WHERE {condition}", parameters)
 
     def _search(self, run_rowid: int, run_id: str) -> list[Raw]:
-        low, high = 1, self.last("steps") + 1
+        low, high = 1, self.last("steps")[0] + 1
         while low < high:
             middle = (low + high) // 2
             met = self.fetch(

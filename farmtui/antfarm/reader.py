@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from farmtui.antfarm.ledger import Ledger, Renumbered, group
 from farmtui.antfarm.queries import Queries
@@ -31,6 +32,7 @@ FAILED_WATCHED = 1_000
 _GAP = 40
 
 Range = tuple[int, int]
+_TABLES = ("runs", "steps", "stories")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ class DatabaseReader:
         self._rows = Rows((), 0, False)
         self._tally_wanted = False
         self._tallied = False
-        self._last = {"steps": 0, "stories": 0}
+        self._last: dict[str, tuple[int, Any]] = dict.fromkeys(_TABLES, (0, None))
         self._ranges: dict[str, dict[str, Range]] = {"steps": {}, "stories": {}}
         self._swept_to = 0
         self._unswept = _ROUND
@@ -218,13 +220,17 @@ class DatabaseReader:
 
     def _read_changes(self, queries: Queries) -> bool:
         """Read what may have changed; False where what was remembered is void and all must be read."""
+        # Rowids of deleted rows are given again: what lies behind the last row is new only if that is there.
+        if not all(queries.is_at(table, *self._last[table]) for table in _TABLES):
+            return False
         ledger = self._ledger
         watched = {run.rowid for run in ledger.active()}.union(ledger.failed_rowids()[-FAILED_WATCHED:])
         found = queries.runs_at(watched)
         try:
-            ledger.put_runs(found + queries.runs_after(ledger.last_rowid))
+            ledger.put_runs(found + queries.runs_after(self._last["runs"][0]))
         except Renumbered:
             return False
+        self._last["runs"] = queries.last("runs")
         ledger.drop_runs(watched - {raw[0] for raw in found})
         if queries.run_count() != len(ledger):
             return False
@@ -234,11 +240,11 @@ class DatabaseReader:
     def _read_children(self, queries: Queries) -> None:
         """Steps and stories of active runs, of those that just ended, and of ended ones with new rows."""
         ledger = self._ledger
-        steps = queries.at("steps", ledger.step_rowids()) + queries.after("steps", self._last["steps"])
+        steps = queries.at("steps", ledger.step_rowids()) + queries.after("steps", self._last["steps"][0])
         stories = queries.at("stories", ledger.story_rowids()) + queries.after(
-            "stories", self._last["stories"]
+            "stories", self._last["stories"][0]
         )
-        self._last = {table: queries.last(table) for table in self._last}
+        self._last |= {table: queries.last(table) for table in ("steps", "stories")}
         kept = ledger.kept()
         ids = kept.union(run.id for run in ledger.active())
         fresh = {rowid: run_id for run_id in ids - kept if (rowid := ledger.rowid_of(run_id)) is not None}
@@ -321,8 +327,8 @@ class DatabaseReader:
             return
         ledger.drop_runs(set(chosen) - {raw[0] for raw in found})
         kept = ledger.kept()
-        if any(run.id not in kept for run in ledger.active()):
-            self._read_children(queries)
+        if any(run.id not in kept for run in ledger.active()) and not self._read_changes(queries):
+            self._read_all(queries)
         if not self._tallied:
             return
         kept = ledger.kept()
