@@ -26,6 +26,7 @@ from farmtui.operations.journal import Effects, Journal
 from farmtui.operations.lines import Unwritable
 from farmtui.operations.operator import Operator
 from farmtui.operations.plan import CronAction, CronCall, Outcome, OutcomeStatus, Plan, Refused
+from farmtui.operations.records import workflow_of
 from farmtui.paths import FarmPaths
 from farmtui.state import CronJob
 
@@ -47,6 +48,7 @@ class _Progress:
     acknowledged: bool = False
     crons: list[CronCall] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    skipped: int = 0
     unsure: bool = False
 
     def effects(self) -> Effects:
@@ -147,6 +149,10 @@ class Applier:
     def _call(self, plan: Plan, call: CronCall, progress: _Progress) -> None:
         try:
             if call.action is CronAction.ADD:
+                if any(job.name == call.name for job in self._crons.list().jobs):
+                    progress.skipped += 1
+                    progress.problems.append(f"{call.name} is there meanwhile: not created")
+                    return
                 job_id = self._crons.add(call.definition)
                 progress.crons.append(replace(call, job_id=job_id))
                 return
@@ -167,13 +173,13 @@ class Applier:
 
     def _needed(self, plan: Plan, call: CronCall) -> str | None:
         """Why a job must stay after all; None where it may go."""
-        workflow = call.name.split("/")[1]
+        workflow = workflow_of(call)
         if workflow in plan.idle_workflows:
             try:
                 active = [run.label for run in active_runs(self._database) if run.workflow == workflow]
             except Unreadable as error:
                 return f"whether a run needs it cannot be seen: {error}"
-            return f"{', '.join(active)} of {workflow} needs it now" if active else None
+            return f"{', '.join(active[:5])} of {workflow} needs it now" if active else None
         if call.twin is not None:
             listing = self._crons.list()
             if all(job.id != call.twin for job in listing.jobs):
@@ -184,17 +190,33 @@ class Applier:
 
     def _outcome(self, plan: Plan, entry: str, progress: _Progress) -> Outcome:
         after = self._after(plan, progress)
-        effects = progress.effects()
+        self._look_for_new_runs(plan, progress)
+        complete = len(progress.crons) + progress.skipped == len(plan.crons)
         if progress.unsure:
             status = OutcomeStatus.UNKNOWN
-        elif not progress.problems and len(progress.crons) == len(plan.crons):
+        elif complete and progress.events == bool(plan.events):
             status = OutcomeStatus.APPLIED
-        elif effects.any:
-            complete = len(progress.crons) == len(plan.crons) and progress.events == bool(plan.events)
-            status = OutcomeStatus.APPLIED if complete else OutcomeStatus.PARTIAL
+        elif progress.effects().any:
+            status = OutcomeStatus.PARTIAL
         else:
             status = OutcomeStatus.REFUSED
         return Outcome(status, entry, _detail(plan, progress, status), tuple(progress.problems), after)
+
+    def _look_for_new_runs(self, plan: Plan, progress: _Progress) -> None:
+        """A run that started while its crons were deleted may lack them."""
+        removed = {workflow_of(call) for call in progress.crons if call.action is CronAction.REMOVE}
+        removed &= set(plan.idle_workflows)
+        if not removed:
+            return
+        try:
+            started = [run for run in active_runs(self._database) if run.workflow in removed]
+        except Unreadable:
+            return
+        progress.problems += [
+            f"{run.label} of {run.workflow} has started meanwhile and needs its crons: undo, or "
+            f"antfarm workflow ensure-crons {run.workflow}"
+            for run in started
+        ]
 
     def _after(self, plan: Plan, progress: _Progress) -> dict[str, Any]:
         """What is true now of the rows and crons concerned; what cannot be read is a problem."""
@@ -232,7 +254,8 @@ def _detail(plan: Plan, progress: _Progress, status: OutcomeStatus) -> str:
         return "it is not known how far it went"
     parts = []
     if progress.rows:
-        parts.append(f"{len({(change.table, change.row) for change in plan.changes})} rows written")
+        count = len({(change.table, change.row) for change in plan.changes})
+        parts.append("1 row written" if count == 1 else f"{count} rows written")
     if progress.events:
         parts.append(", ".join(str(event.get("event")) for event in plan.events) + " logged")
     for action, word in ((CronAction.REMOVE, "deleted"), (CronAction.ADD, "created")):

@@ -60,6 +60,11 @@ def without_secrets(value: Any) -> Any:
     return mask_url(value) if isinstance(value, str) else value
 
 
+def workflow_of(call: CronCall) -> str:
+    """The workflow whose cron it is: the second part of its name."""
+    return call.name.split("/")[1] if call.name.count("/") == 2 else ""
+
+
 def plan_record(plan: Plan) -> dict[str, Any]:
     """A plan as the journal keeps it."""
     return {

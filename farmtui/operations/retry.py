@@ -9,6 +9,7 @@ Like resume it logs no event.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -18,11 +19,12 @@ from farmtui.antfarm.rows import Row
 from farmtui.antfarm.schema import text_of
 from farmtui.antfarm.templates import GUIDANCE
 from farmtui.medic.steps import FINISHED, verify_step
+from farmtui.openclaw.jobs import schedule_words
 from farmtui.openclaw.kept import KeptJobs
 from farmtui.operations.context_edit import parse_context, set_keys
 from farmtui.operations.facts import Changes, Facts, status_guards
 from farmtui.operations.missing_crons import additions
-from farmtui.operations.plan import Edit, Plan, Refused, RowChange
+from farmtui.operations.plan import CronCall, Edit, Plan, Refused, RowChange
 from farmtui.operations.records import edited
 from farmtui.state import Run, Step
 from farmtui.text import safe_line
@@ -30,6 +32,7 @@ from farmtui.text import safe_line
 FEEDBACK = "verify_feedback"
 GUIDANCE_CHARACTERS = 20_000
 GUIDANCE_LINE = f"\n\nOperator guidance: {{{{{GUIDANCE}}}}}"
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _OPEN = frozenset({"pending", "running", "failed"})
 
 
@@ -82,9 +85,22 @@ def plan_retry(found: Facts, guidance: str | None, kept: KeptJobs, *, without_cr
         guards=status_guards(found.rows, made),
         changes=made,
         crons=crons,
-        notes=(*notes, *changes.lacking, *cron_notes),
+        notes=(*notes, *changes.lacking, *cron_notes, *_poll_words(found, way.target, crons)),
         irreversible=("crons that undo deletes and retry creates again have new ids",) if crons else (),
     )
+
+
+def _poll_words(found: Facts, step: Step, crons: tuple[CronCall, ...]) -> tuple[str, ...]:
+    """When the step will be claimed."""
+    if found.crons_unknown is not None:
+        return ()
+    if found.job(step) is not None:
+        return (found.cron_words(step),)
+    name = f"antfarm/{found.run.workflow}/{found.agent(step)}"
+    made = next((call for call in crons if call.name == name), None)
+    if made is None:
+        return ()
+    return (f"{found.agent(step)}'s new cron polls {schedule_words(made.definition.get('schedule'))}",)
 
 
 # ---------------------------------------------------------------- where it goes on
@@ -167,9 +183,13 @@ def _tell(found: Facts, way: _Way, guidance: str | None, changes: Changes) -> li
             raise
         return ["its context is no JSON object: the last feedback is not put into it"]
     values: dict[str, str] = {}
-    notes = []
+    notes: list[str] = []
     if feedback is not None and context.get(FEEDBACK) != feedback:
         values[FEEDBACK] = feedback
+        if not _names(found, way.target, FEEDBACK):
+            notes.append(
+                f"the input of {way.target.name} does not name {FEEDBACK}: its agent will not see it"
+            )
     if guidance is not None:
         values[GUIDANCE] = guidance
         notes.append(f"{found.agent(way.target)} reads the guidance when it claims {way.target.name}")
@@ -203,12 +223,17 @@ def _context_change(
     )
 
 
+def _names(found: Facts, step: Step, key: str) -> bool:
+    template = text_of(_row(found.rows.steps, step.id).get("input_template"))
+    return key in (name.lower() for name in required_keys(template))
+
+
 def _add_line(found: Facts, step: Step, changes: Changes) -> None:
     row = _row(found.rows.steps, step.id)
     template = row.get("input_template")
     if not isinstance(template, str):
         raise Refused(f"the input of {step.name} is no text: guidance cannot be added to it")
-    if GUIDANCE in (key.lower() for key in required_keys(template)):
+    if _names(found, step, GUIDANCE):
         return
     changes.add(
         RowChange(
@@ -262,7 +287,7 @@ def _clean(guidance: str | None) -> str | None:
     if guidance is None:
         return None
     text = guidance.replace("\r\n", "\n").encode("utf-8", "replace").decode("utf-8")
-    text = "".join(character for character in text if character in "\n\t" or character.isprintable()).strip()
+    text = _CONTROL.sub("", text).strip()
     if len(text) > GUIDANCE_CHARACTERS:
         raise Refused(f"the guidance has {len(text)} characters, at most {GUIDANCE_CHARACTERS} are taken")
     return text or None

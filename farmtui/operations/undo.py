@@ -7,7 +7,7 @@ time too. What was logged stays logged. Undoing an undo does the thing again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from farmtui.antfarm.rows import NoSuchRun, RunRows, read_rows
@@ -15,9 +15,29 @@ from farmtui.antfarm.schema import SqlValue
 from farmtui.operations.database import Cell, Moved, check
 from farmtui.operations.journal import JournalEntry
 from farmtui.operations.plan import CronAction, CronCall, Edit, OutcomeStatus, Plan, Refused, RowChange
-from farmtui.operations.records import edited, reversed_edits, text_sum
-from farmtui.state import CronListing
+from farmtui.operations.records import edited, reversed_edits, text_sum, workflow_of
+from farmtui.state import CronListing, Run
 from farmtui.text import safe_line
+
+
+@dataclass(frozen=True, slots=True)
+class CronsNow:
+    """The crons as they are now, for an entry that changed some.
+
+    Attributes:
+        listing: None where the gateway cannot be asked to change them: `note` says why.
+        active: the runs that have not ended.
+    """
+
+    listing: CronListing | None = None
+    note: str | None = None
+    active: tuple[Run, ...] = ()
+
+    def needing(self, call: CronCall, besides: str | None) -> str:
+        """Labels of the active runs that need the cron, besides one run; "" where none does."""
+        workflow = workflow_of(call)
+        runs = [run.label for run in self.active if run.workflow == workflow and run.id != besides]
+        return ", ".join(runs[:5])
 
 
 def find_entry(entries: Sequence[JournalEntry], name: str | None, database: str) -> JournalEntry:
@@ -58,12 +78,8 @@ def refusal(entry: JournalEntry) -> str | None:
     return None
 
 
-def plan_undo(entry: JournalEntry, database: Path, crons: CronListing | None, crons_note: str | None) -> Plan:
+def plan_undo(entry: JournalEntry, database: Path, crons: CronsNow) -> Plan:
     """Plan to take an entry back.
-
-    Args:
-        crons: as listed just now; None, with the reason in `crons_note`, where the gateway cannot be asked
-            to change them.
 
     Raises:
         Refused: it cannot be undone, or something that it changed has moved since.
@@ -74,7 +90,7 @@ def plan_undo(entry: JournalEntry, database: Path, crons: CronListing | None, cr
         raise Refused(reason or f"{entry.id} cannot be undone")
     unknown = entry.status is OutcomeStatus.UNKNOWN
     changes = _changes_back(entry, plan, database) if entry.effects.rows or unknown else ()
-    calls, notes = _crons_back(entry, plan, crons, crons_note)
+    calls, notes = _crons_back(entry, plan, crons)
     acknowledgement = None
     if plan.acknowledgement is not None and (entry.effects.acknowledged or unknown):
         was = plan.acknowledgement.get("was")
@@ -97,9 +113,7 @@ def plan_undo(entry: JournalEntry, database: Path, crons: CronListing | None, cr
         step=plan.step,
         workflow=plan.workflow,
         guards=tuple(
-            guard
-            for guard in plan.guards
-            if (guard.table, guard.column) == ("runs", "status") and (changes or acknowledgement)
+            guard for guard in plan.guards if (guard.table, guard.column) == ("runs", "status") and changes
         ),
         idle_workflows=_idle(calls),
         changes=changes,
@@ -167,13 +181,12 @@ def edits_words(edits: Iterable[Edit]) -> str:
     """Edits of a long text, for people."""
     words = []
     for edit in edits:
-        place = f"{edit.key}: " if edit.key else ""
-        if not edit.before:
-            words.append(f"{place}+ {edit.after.strip()}")
-        elif not edit.after:
-            words.append(f"{place}- {edit.before.strip()}")
+        if edit.before and edit.after:
+            words.append(f"{edit.key}: {edit.before} → {edit.after}")
+        elif edit.key:
+            words.append(f"{edit.key}: {'taken out' if edit.before else 'put in'}")
         else:
-            words.append(f"{place}{edit.before.strip()} → {edit.after.strip()}")
+            words.append(f"- “{edit.before.strip()}”" if edit.before else f"+ “{edit.after.strip()}”")
     return "; ".join(words)
 
 
@@ -194,9 +207,7 @@ def _cell(change: RowChange, rows: RunRows) -> SqlValue:
 # ---------------------------------------------------------------- crons
 
 
-def _crons_back(
-    entry: JournalEntry, plan: Plan, crons: CronListing | None, crons_note: str | None
-) -> tuple[tuple[CronCall, ...], list[str]]:
+def _crons_back(entry: JournalEntry, plan: Plan, crons: CronsNow) -> tuple[tuple[CronCall, ...], list[str]]:
     done = entry.effects.crons
     if entry.status is OutcomeStatus.UNKNOWN:
         done = (
@@ -209,20 +220,22 @@ def _crons_back(
         notes.append(f"whether it created {', '.join(added)} is not known: see farm crons")
     if not done:
         return (), notes
-    if crons is None:
-        return (), [*notes, f"its crons stay as they are: {crons_note or 'the gateway cannot be asked'}"]
-    ids = {job.id for job in crons.jobs}
-    names = {job.name for job in crons.jobs}
+    if crons.listing is None:
+        return (), [*notes, f"its crons stay as they are: {crons.note or 'the gateway cannot be asked'}"]
+    ids = {job.id for job in crons.listing.jobs}
+    names = {job.name for job in crons.listing.jobs}
     calls = []
     for call in done:
         if call.action is CronAction.REMOVE and call.name in names:
             notes.append(f"{call.name} is listed: not added again")
         elif call.action is CronAction.REMOVE:
             calls.append(CronCall(CronAction.ADD, call.name, None, call.definition))
-        elif call.job_id in ids:
-            calls.append(CronCall(CronAction.REMOVE, call.name, call.job_id, call.definition))
-        else:
+        elif call.job_id not in ids:
             notes.append(f"{call.name}, which it created, is gone already")
+        elif needing := crons.needing(call, plan.run):
+            notes.append(f"{call.name}, which it created, stays: {needing} needs it")
+        else:
+            calls.append(CronCall(CronAction.REMOVE, call.name, call.job_id, call.definition))
     if any(call.action is CronAction.ADD for call in calls):
         notes.append("crons that are added again have new ids")
     return tuple(calls), notes
@@ -230,5 +243,5 @@ def _crons_back(
 
 def _idle(calls: Iterable[CronCall]) -> tuple[str, ...]:
     """The workflows whose crons are removed: they must have no active run then."""
-    removed = (call.name.split("/")[1] for call in calls if call.action is CronAction.REMOVE)
+    removed = (workflow_of(call) for call in calls if call.action is CronAction.REMOVE)
     return tuple(dict.fromkeys(removed))
