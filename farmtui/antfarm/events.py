@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -176,13 +177,23 @@ def append_events(path: Path, events: Iterable[Mapping[str, Any]], now: datetime
         found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode):
             raise OSError(f"{path} is no regular file: events are not written to it")
-        if found.st_size and os.pread(handle, 1, found.st_size - 1) != b"\n":
+        if not _ends_well(handle):
             data = b"\n" + data  # somebody's line was cut off: ours must not be part of it
         written = os.write(handle, data)
         if written != len(data):
             raise OSError(f"only {written} of {len(data)} bytes could be written to {path}")
     finally:
         os.close(handle)
+
+
+def _ends_well(handle: int) -> bool:
+    """Whether the log is empty or ends with a whole line. One that is being written just now may finish."""
+    for wait in (0.0, 0.005, 0.01, 0.02):
+        time.sleep(wait)
+        size = os.fstat(handle).st_size
+        if size == 0 or os.pread(handle, 1, size - 1) == b"\n":
+            return True
+    return False
 
 
 def _event(line: bytes, most_characters: int) -> Event | None:
@@ -240,9 +251,10 @@ def _opened(path: Path) -> Iterator[FileIO | None]:
         return
     except (OSError, ValueError) as error:
         raise Unreadable(f"cannot read the event log {path}: {_words(error)}") from error
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise Unreadable(f"the event log {path} is no regular file")
     with FileIO(handle, "rb") as raw:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise Unreadable(f"the event log {path} is no regular file")
         try:
             yield raw
         except OSError as error:
