@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from farmtui.state import Lane
+from farmtui.state import Finding, Lane
 
 if TYPE_CHECKING:
     from farmtui.farm import View
@@ -79,6 +79,11 @@ class Action:
         return not self.screens or screen in self.screens
 
     @property
+    def command_name(self) -> str:
+        """What `:` takes for it."""
+        return self.command or self.id.replace("_", "-")
+
+    @property
     def shown_key(self) -> str:
         """The key as people write it."""
         return shown_key(self.key)
@@ -125,6 +130,15 @@ def _writes(check: Callable[[View, Target], str | None]) -> WhyDisabled:
         return check(view, target)
 
     return why
+
+
+def finding_of(view: View, target: Target) -> Finding | None:
+    """The finding that the target names, else the worst one about its run."""
+    if target.finding is not None:
+        return next((found for found in view.judgement.findings if found.id == target.finding), None)
+    if target.run is None:
+        return None
+    return next((found for found in view.judgement.findings if found.run == target.run), None)
 
 
 def _reset(view: View, target: Target) -> str | None:
@@ -226,7 +240,6 @@ ACTIONS: tuple[Action, ...] = (
         screens=_in(MEDIC, CRONS),
         why_disabled=_writes(_delete_crons),
         rank=2,
-        command="delete-crons",
     ),
     Action(
         "acknowledge",

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from textual.app import App
 from textual.filter import LineFilter
 from textual.message import Message
+from textual.screen import Screen
 
 from farmtui.clock import Clock, SystemClock
 from farmtui.console.actions import (
@@ -26,16 +29,21 @@ from farmtui.console.actions import (
     Target,
     action_for,
 )
+from farmtui.console.clipboard import copy
 from farmtui.console.hints import Hints, hint_pieces
 from farmtui.console.screen import FarmScreen
 from farmtui.console.signs import AsciiFilter, wants_ascii
+from farmtui.console.terminal import WATCH_S, TerminalWatch, on_signals
 from farmtui.console.themes import THEMES, default_theme
 from farmtui.resources import resource_folder
 from farmtui.state import RunDetail
+from farmtui.text import safe_line
 
 if TYPE_CHECKING:
     from farmtui.farm import View
     from farmtui.operations.desk import Desk
+
+DialogType = TypeVar("DialogType", bound=Screen[Any])
 
 TICK_S = 5.0
 LIVELY_TICK_S = 1.0
@@ -89,9 +97,6 @@ class FarmApp(App[int]):
     class Published(Message):
         """A newer View lies in the slot."""
 
-    class LeaveNow(Message):
-        """The terminal is gone, or a signal says to end."""
-
     def __init__(
         self,
         farm: LiveFarm,
@@ -113,12 +118,15 @@ class FarmApp(App[int]):
         self._slot: View | None = None
         self._slot_lock = threading.Lock()
         self._listening = False
+        self._heard_at = 0.0
         self._begun = False
         self._rooms: dict[str, FarmScreen] = {}
         # A mode each: its screen stays mounted, with its place kept, while another is shown.
         for name in SCREENS:
             self.add_mode(name, partial(self._room, name))
         self._trail: list[str] = []
+        self._environ = environ
+        self._copied: tuple[Mapping[str, str], int] | None = None
         self._message: tuple[str, str] | None = None
         self._message_stays = False
         self._visits = 0
@@ -147,6 +155,8 @@ class FarmApp(App[int]):
             view, self._slot = self._slot, None
         if view is not None:
             self.view = view
+            self.readonly = self.readonly or view.state.readonly
+            self._heard_at = time.monotonic()
             self.show_all()
 
     def show_all(self) -> None:
@@ -155,6 +165,8 @@ class FarmApp(App[int]):
         if not isinstance(screen, FarmScreen) or not screen.is_mounted:
             return
         now = self.clock.now()
+        silent_s = time.monotonic() - self._heard_at if self.view is not None else 0.0
+        screen.show_frame(self.view, now, readonly=self.readonly, silent_s=silent_s)
         if self.view is not None:
             screen.show(self.view, now)
         self.show_hints()
@@ -175,9 +187,21 @@ class FarmApp(App[int]):
         self._take()
         self.set_interval(TICK_S, self._tick)
         self.set_interval(LIVELY_TICK_S, self._lively_tick)
+        if not self.is_headless and sys.__stdin__ is not None:
+            on_signals(self.leave)
+            self._terminal = TerminalWatch(sys.__stdin__.fileno())
+            self.set_interval(WATCH_S, self._watch_terminal)
 
     def on_unmount(self) -> None:
         self.farm.stop()
+
+    def leave(self) -> None:
+        """End as by `q`, from a signal or where the terminal is gone."""
+        self.exit(0)
+
+    def _watch_terminal(self) -> None:
+        if self._terminal.lost:
+            self.leave()
 
     def get_line_filters(self) -> list[LineFilter]:
         filters = list(super().get_line_filters())
@@ -263,6 +287,59 @@ class FarmApp(App[int]):
         """Read everything again."""
         self.farm.refresh()
         self.say("reading everything again")
+
+    def do_palette(self) -> None:
+        """Choose an action, or a run to open."""
+        self._work(self._choose(), "palette")
+
+    async def _choose(self) -> None:
+        from farmtui.console.palette import Palette
+
+        room = self.room
+        if room is None:
+            return
+        palette = self._dialog("palette", Palette)
+        palette.load(room.NAME, self.view, room.target(), self.readonly)
+        choice = await self.push_screen_wait(palette)
+        if choice is None:
+            return
+        if choice.run is not None:
+            self.open_run(choice.run)
+        elif choice.action is not None:
+            self.run_action_on(choice.action, palette.target)
+
+    def do_help(self) -> None:
+        """The keys of where we are."""
+        from farmtui.console.helpscreen import HelpScreen
+
+        if (room := self.room) is not None:
+            screen = self._dialog("help", HelpScreen)
+            screen.load(room.NAME, self.view, room.target(), self.readonly)
+            self.push_screen(screen)
+
+    def do_copy(self) -> None:
+        """Copy what the selection is known by; pressed again, the next thing that there is to copy."""
+        if (room := self.room) is None or not (texts := room.target().texts):
+            return
+        kinds = list(texts)
+        again = self._copied is not None and self._copied[0] == texts
+        at = (self._copied[1] + 1) % len(kinds) if again and self._copied is not None else 0
+        self._copied = (texts, at)
+        self._work(self._copy(kinds[at], texts[kinds[at]], kinds[(at + 1) % len(kinds)]), "copy")
+
+    async def _copy(self, kind: str, text: str, following: str) -> None:
+        how = await copy(text, self._environ, self.copy_to_clipboard)
+        more = f" · y again: {following}" if following != kind else ""
+        self.say(f"copied {kind} {safe_line(text, 44)} {how}{more}")
+
+    def _work(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        self.run_worker(work, name=name, group=name, exclusive=True, exit_on_error=False)
+
+    def _dialog(self, name: str, kind: type[DialogType]) -> DialogType:
+        """The one instance of a dialog: dead ones would stay in Textual's caches."""
+        if not self.is_screen_installed(name):
+            self.install_screen(kind(), name)
+        return cast("DialogType", self.get_screen(name))
 
     def do_quit(self) -> None:
         """Leave."""

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from textual.strip import Strip
-from textual.widget import Widget
-
 from farmtui.console.actions import Action, Target, action_for, actions_on
-from farmtui.console.tones import Piece, strip_of, tones_of
+from farmtui.console.line import Line
+from farmtui.console.tones import Piece
 from farmtui.text import cells
 
 if TYPE_CHECKING:
@@ -50,27 +48,12 @@ def _width(action: Action) -> int:
     return cells(action.shown_key) + cells(action.hint) + 3
 
 
-class Hints(Widget):
-    """Shows `pieces` of hints or, while there is one, a message."""
+class Hints(Line):
+    """Shows the hints or, while there is one, a message."""
 
     DEFAULT_CSS = """
-    Hints { height: 1; dock: bottom; }
+    Hints { dock: bottom; background: $panel; }
     """
 
     def __init__(self) -> None:
-        super().__init__(id="hints")
-        self._pieces: tuple[Piece, ...] = ()
-
-    def show(self, pieces: tuple[Piece, ...]) -> None:
-        """Draw these, if they differ from what is there."""
-        if pieces != self._pieces:
-            self._pieces = pieces
-            self.refresh()
-
-    @property
-    def line(self) -> str:
-        """What is shown, as plain text."""
-        return "".join(text for text, _ in self._pieces)
-
-    def render_line(self, y: int) -> Strip:
-        return strip_of(self._pieces, self.size.width, tones_of(self), self.rich_style)
+        super().__init__("hints")

@@ -19,6 +19,8 @@ from textual.strip import Strip
 from farmtui.console.tones import Piece, strip_of, tones_of
 
 _WHEEL_ROWS = 3
+# Beside the cursor's colour, so that it is seen without colours.
+CURSOR = "▌"
 
 
 class RowList(ScrollView, can_focus=True):
@@ -29,6 +31,8 @@ class RowList(ScrollView, can_focus=True):
 
     row_height = 1
     head_height = 0
+    # Whether the cursor is shown while the focus is elsewhere.
+    shows_blurred = True
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("j,down", "move(1)", show=False),
@@ -78,12 +82,16 @@ class RowList(ScrollView, can_focus=True):
     # ------------------------------------------------------------ what a subclass gives
 
     def draw_row(self, row_id: str, width: int) -> tuple[tuple[Piece, ...], ...]:
-        """The `row_height` lines of a row."""
+        """The `row_height` lines of a row; before them one cell is left for the cursor's mark."""
         raise NotImplementedError
 
     def draw_head(self, width: int) -> tuple[tuple[Piece, ...], ...]:
         """The `head_height` lines that stay above the rows."""
         return ()
+
+    def head_style(self) -> Style:
+        """What lies under the head's pieces."""
+        return Style.null()
 
     # ------------------------------------------------------------ rows
 
@@ -109,15 +117,25 @@ class RowList(ScrollView, can_focus=True):
             before = self._cursor
             self._ids = ids
             self._place_cursor()
-            self.virtual_size = Size(0, len(ids) * self.row_height + self.head_height)
-            if self._cursor != before and self.is_mounted:
-                self.scroll_relative(y=(self._cursor - before) * self.row_height, animate=False)
+            self.virtual_size = self.virtual_size_for(len(ids))
+            if self.is_mounted:
+                # At the top it stays at the top, so that what is new is seen.
+                if self._cursor != before and self.scroll_offset.y:
+                    self.scroll_relative(y=(self._cursor - before) * self.row_height, animate=False)
                 self._show_cursor()
-            self._drawn.clear()
-            self._drawn_head = ()
-            self.refresh()
+            self.redraw_all()
             return
         self.redraw_changed()
+
+    def virtual_size_for(self, rows: int) -> Size:
+        """The size of so many rows with their head."""
+        return Size(0, rows * self.row_height + self.head_height)
+
+    def redraw_all(self) -> None:
+        """Draw everything again, whatever it looked like."""
+        self._drawn.clear()
+        self._drawn_head = ()
+        self.refresh()
 
     def redraw_changed(self) -> None:
         """Draw again the lines in sight that no longer look as they were drawn."""
@@ -129,7 +147,7 @@ class RowList(ScrollView, can_focus=True):
             if now[y] != was:
                 self.refresh(Region(0, y, width, 1))
         for row_id, was_rows in list(self._drawn.items()):
-            drawn = self.draw_row(row_id, width)
+            drawn = self.draw_row(row_id, width - 1)
             if drawn == was_rows:
                 continue
             self._drawn[row_id] = drawn
@@ -248,16 +266,17 @@ class RowList(ScrollView, can_focus=True):
     # ------------------------------------------------------------ drawing
 
     def on_resize(self) -> None:
-        self._drawn.clear()
-        self._drawn_head = ()
+        self.redraw_all()
         if self._ids:
             self._show_cursor()
 
     def on_focus(self) -> None:
         self._refresh_row(self._cursor)
+        self._refresh_head()
 
     def on_blur(self) -> None:
         self._refresh_row(self._cursor)
+        self._refresh_head()
 
     def render_line(self, y: int) -> Strip:
         width = self.content_width
@@ -265,26 +284,24 @@ class RowList(ScrollView, can_focus=True):
         base = self.rich_style
         if y < self.head_height:
             self._drawn_head = self.draw_head(width)
-            return strip_of(self._drawn_head[y], width, tones, base)
+            return strip_of(self._drawn_head[y], width, tones, base + self.head_style())
         index, line = divmod(y - self.head_height + self.scroll_offset.y, self.row_height)
         if index >= len(self._ids):
             return Strip.blank(width, base)
-        row_id = self._ids[index]
-        lines = self._lines(row_id, width)
-        if index == self._cursor:
-            base = base + self._cursor_style()
-        return strip_of(lines[line], width, tones, base)
-
-    def _cursor_style(self) -> Style:
-        name = "rowlist--cursor" if self.has_focus else "rowlist--cursor-blurred"
-        return self.get_component_rich_style(name, partial=True)
+        pieces = self._lines(self._ids[index], width)[line]
+        mark: Piece = (" ", "")
+        if index == self._cursor and (self.has_focus or self.shows_blurred):
+            name = "rowlist--cursor" if self.has_focus else "rowlist--cursor-blurred"
+            base = base + self.get_component_rich_style(name, partial=True)
+            mark = (CURSOR, "accent" if self.has_focus else "muted")
+        return strip_of((mark, *pieces), width, tones, base)
 
     def _lines(self, row_id: str, width: int) -> tuple[tuple[Piece, ...], ...]:
         lines = self._drawn.get(row_id)
         if lines is None:
             if len(self._drawn) > 4 * self._rows_in_sight:
                 self._forget_out_of_sight()
-            lines = self._drawn[row_id] = self.draw_row(row_id, width)
+            lines = self._drawn[row_id] = self.draw_row(row_id, width - 1)
         return lines
 
     def _forget_out_of_sight(self) -> None:

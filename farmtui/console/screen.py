@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -11,8 +11,9 @@ from textual.containers import Vertical
 from textual.screen import Screen
 
 from farmtui.console.actions import Target, all_keys
-from farmtui.console.header import Banner, Header
+from farmtui.console.header import Banner, Header, banner_pieces, header_pieces
 from farmtui.console.hints import Hints
+from farmtui.console.notice import Notice, notice_lines
 
 if TYPE_CHECKING:
     from farmtui.console.app import FarmApp
@@ -37,12 +38,15 @@ class FarmScreen(Screen[None]):
         for key in all_keys()
     ]
 
+    # Whether there is nothing to show without runs: then loading, an empty farm and a failure are told.
+    NEEDS_RUNS: ClassVar[bool] = False
+
     lively: bool = False
 
-    if TYPE_CHECKING:
-
-        @property
-        def app(self) -> FarmApp: ...
+    @property
+    def farm_app(self) -> FarmApp:
+        """The app, by its own type."""
+        return cast("FarmApp", self.app)
 
     def __init__(self) -> None:
         super().__init__(name=self.NAME, id=self.NAME)
@@ -65,14 +69,27 @@ class FarmScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         yield Header()
+        yield Hints()
         yield Banner()
+        yield Notice()
         with Vertical(id="body"):
             yield from self.compose_body()
-        yield Hints()
+
+    def show_frame(self, view: View | None, now: datetime, *, readonly: bool, silent_s: float) -> None:
+        """Draw header, banner and, where there are no runs, the notice."""
+        width = self.app.size.width
+        header = header_pieces(view, now, width, readonly=readonly, silent_s=silent_s)
+        self.query_one(Header).show(header)
+        self.query_one(Banner).show(banner_pieces(view, now, width, silent_s))
+        lines = notice_lines(view, width - 4) if self.NEEDS_RUNS or view is None else ()
+        body = self.query_one("#body")
+        self.query_one(Notice).show(lines)
+        if body.display == bool(lines):
+            body.display = not lines
 
     def selection_changed(self) -> None:
         """To be called when `target` answers otherwise than before: the hint line follows."""
-        self.app.show_hints()
+        self.farm_app.show_hints()
 
     def on_screen_resume(self) -> None:
-        self.app.show_all()
+        self.farm_app.show_all()

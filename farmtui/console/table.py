@@ -60,7 +60,7 @@ def fit(columns: Sequence[Column], width: int) -> tuple[tuple[int, int], ...]:
 
 
 class LineTable(RowList):
-    """A table whose rows are known by id; its first two cells hold the mark and a space.
+    """A table whose rows are known by id; the cell after the cursor's holds a row's mark.
 
     Args:
         columns: from left to right.
@@ -139,13 +139,13 @@ class LineTable(RowList):
             title = column.title
             if self._sort is not None and self._sort[0] == column.key:
                 title += " ▼" if self._sort[1] else " ▲"
-            pieces.append((pad(title, room, column.align) + " ", "head"))
-        return (tuple(pieces),)
+            pieces += [(pad(title, room, column.align), "head"), (" ", "")]
+        return (tuple(pieces[:-1]),)
 
     def draw_row(self, row_id: str, width: int) -> tuple[tuple[Piece, ...], ...]:
         cells = self._draw(row_id)
-        pieces: list[Piece] = [("◆ ", "accent") if row_id in self._marked else ("  ", "")]
-        for at, room in fit(self._columns, width - 2):
+        pieces: list[Piece] = [("◆" if row_id in self._marked else " ", "accent")]
+        for at, room in fit(self._columns, width - 1):
             text, tone = cells[at]
-            pieces.append((pad(text, room, self._columns[at].align) + " ", tone))
-        return (tuple(pieces),)
+            pieces += [(pad(text, room, self._columns[at].align), tone), (" ", "")]
+        return (tuple(pieces[:-1]),)

@@ -37,6 +37,8 @@ _TONES: Mapping[str, tuple[str, str]] = {
     "accent": ("accent", "bold"),
     "head": ("tone-muted", "bold"),
     "key": ("accent", "bold"),
+    "running-head": ("secondary", "bold"),
+    "done-head": ("success", "bold"),
 }
 
 

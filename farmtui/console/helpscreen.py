@@ -1,0 +1,94 @@
+"""Help for where you are: every key of the screen, and why one does nothing just now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+
+from farmtui.console.actions import SCREENS, Action, Target, actions_on, shown_key
+from farmtui.console.table import Column, LineTable, Row
+
+if TYPE_CHECKING:
+    from farmtui.farm import View
+
+_SIGNS = "● done  ◐ running  ◌ pending  ○ waiting  ✗ failed  ‼ needs a human  ⊘ cancelled  ? unknown"
+_MOVING = (
+    ("↑ ↓ j k", "up and down"),
+    ("← → h l", "lanes; in long texts without wrap: sideways"),
+    ("PgUp PgDn", "a page"),
+    ("g G", "first and last"),
+)
+
+
+def help_rows(screen: str, view: View | None, target: Target, readonly: bool) -> tuple[Row, ...]:
+    """The screen's keys: what changes the farm first, then what looks, then where to go, then the signs."""
+    actions = actions_on(screen)
+    going = [action for action in actions if action.id in SCREENS]
+    changing = [action for action in actions if action.danger]
+    looking = [action for action in actions if action not in going and action not in changing]
+    rows: list[Row] = []
+
+    def head(text: str) -> None:
+        if rows:
+            rows.append(Row(f"gap-{len(rows)}", (("", ""), ("", ""))))
+        rows.append(Row(text, (("", ""), (text, "head"))))
+
+    def keys(found: list[Action]) -> None:
+        for action in found:
+            reason = action.why_disabled(view, target, readonly)
+            shown = " ".join(shown_key(key) for key in (action.key, *action.keys[:1]))
+            words = action.words if reason is None else f"{action.words} — not now: {reason}"
+            tone = "" if reason is None else "muted"
+            rows.append(Row(f"{action.id}-{action.key}", ((shown, "key"), (words, tone))))
+
+    head("Changes the farm: asks first, goes into the journal, can be undone")
+    keys(changing)
+    head("Looks")
+    keys(looking)
+    rows += [Row(shown, ((shown, "key"), (words, ""))) for shown, words in _MOVING]
+    head("Goes to")
+    keys(going)
+    head("Signs")
+    rows.append(Row("signs", (("", ""), (_SIGNS, ""))))
+    return tuple(rows)
+
+
+class HelpScreen(ModalScreen[None]):
+    """One instance, loaded again each time."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,question_mark", "dismiss(None)", show=False),
+    ]
+    DEFAULT_CSS = """
+    HelpScreen { align: center middle; background: $background 60%; }
+    HelpScreen #help-box { width: 96%; max-width: 110; height: 92%; max-height: 44; border: round $accent;
+        padding: 0 1; background: $surface; }
+    HelpScreen LineTable { background: $surface; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(id="help")
+        self._rows: tuple[Row, ...] = ()
+        self._title = ""
+
+    def load(self, screen: str, view: View | None, target: Target, readonly: bool) -> None:
+        """What to show when it is pushed next."""
+        self._rows = help_rows(screen, view, target, readonly)
+        self._title = f"Keys on {screen.capitalize()} · Esc closes"
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="help-box"):
+            table = LineTable("help-table", (Column("key", "", 11), Column("words", "", 20, grows=True)))
+            table.head_height = 0
+            yield table
+
+    def on_screen_resume(self) -> None:
+        self.query_one("#help-box").border_title = self._title
+        table = self.query_one(LineTable)
+        table.show_rows(self._rows)
+        table.action_first()
+        table.focus(scroll_visible=False)

@@ -1,0 +1,102 @@
+"""A lane of the board: cards drawn line by line, or folded to its number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from rich.style import Style
+from textual.geometry import Size
+from textual.strip import Strip
+
+from farmtui.console.cards import Lines, card_height
+from farmtui.console.rowlist import RowList
+from farmtui.console.signs import LANE_SIGNS, LANE_WORDS
+from farmtui.console.tones import Piece
+from farmtui.state import Lane
+from farmtui.text import pad
+
+LANE_TONES = {
+    Lane.PENDING: "strong",
+    Lane.RUNNING: "running-head",
+    Lane.HUMAN: "human",
+    Lane.FAILED: "alarm",
+    Lane.DONE: "done-head",
+    Lane.OTHER: "warning",
+}
+
+DrawCard = Callable[[str, int], Lines]
+
+
+class LaneList(RowList):
+    """One lane. Folded it shows its sign and number only, and no cards.
+
+    Attributes:
+        set_width: the width that it was last given, border counted.
+    """
+
+    head_height = 1
+    shows_blurred = False
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"lanelist--head-focused"}
+    DEFAULT_CSS = """
+    LaneList { border-left: solid $panel; }
+    LaneList > .lanelist--head-focused { background: $cursor; text-style: bold; }
+    """
+
+    def __init__(self, lane: Lane) -> None:
+        super().__init__(f"lane-{lane}")
+        self.lane = lane
+        self.row_height = card_height(lane)
+        self.folded = False
+        self.set_width = 0
+        self._draw: DrawCard = lambda run_id, width: ()
+        self._total = 0
+        self._aside = ""
+
+    def show_cards(self, ids: Sequence[str], draw: DrawCard, total: int, aside: str = "") -> None:
+        """Show these runs; cards are asked for when they come into sight.
+
+        Args:
+            total: how many runs are in the lane, shown or not.
+            aside: what stands at the end of the head, e.g. how many of them are cancelled.
+        """
+        self._draw = draw
+        if (total, aside) != (self._total, self._aside):
+            self._total, self._aside = total, aside
+            self._refresh_head()
+        self.set_ids(ids)
+
+    def fold(self, folded: bool) -> None:
+        """Show the number only, or the cards."""
+        if folded != self.folded:
+            self.folded = folded
+            self.virtual_size = self.virtual_size_for(len(self.ids))
+            self.redraw_all()
+
+    def virtual_size_for(self, rows: int) -> Size:
+        return Size(0, self.head_height) if self.folded else super().virtual_size_for(rows)
+
+    def draw_head(self, width: int) -> tuple[tuple[Piece, ...], ...]:
+        tone = LANE_TONES.get(self.lane, "head")
+        mark = LANE_SIGNS[self.lane]
+        if self.folded:
+            return (((f" {mark} {self._total}", tone),),)
+        shown = len(self.ids)
+        number = f"{shown}" if shown == self._total else f"{shown} of {self._total}"
+        aside = f"{self._aside} " if self._aside else ""
+        title = pad(f" {mark} {LANE_WORDS[self.lane]} {number}", width - len(aside))
+        return (((title, tone), (aside, "muted")),)
+
+    def draw_row(self, row_id: str, width: int) -> Lines:
+        return self._draw(row_id, width)
+
+    def head_style(self) -> Style:
+        if not self.has_focus:
+            return Style.null()
+        return self.get_component_rich_style("lanelist--head-focused", partial=True)
+
+    def render_line(self, y: int) -> Strip:
+        if self.folded and y >= self.head_height:
+            return Strip.blank(self.size.width, self.rich_style)
+        return super().render_line(y)
