@@ -76,7 +76,9 @@ def _failed_step(escalation: Escalation, detail: RunDetail) -> Step | None:
 
 
 def _failed_story(escalation: Escalation, detail: RunDetail) -> Story | None:
-    return next((story for story in detail.run.stories if story.story_id == escalation.story), None)
+    named = (story for story in detail.run.stories if story.story_id == escalation.story)
+    failed = (story for story in detail.run.stories if story.status == "failed")
+    return next(named, None) or next(failed, None)
 
 
 def _where(step: Step, story: Story | None, detail: RunDetail) -> str:

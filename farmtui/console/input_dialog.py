@@ -24,12 +24,14 @@ class Prompt:
         lines: what should be known while writing, one a line.
         verb: the word on the button that goes on.
         optional: an empty answer is one.
+        text: what stands there to begin with.
     """
 
     title: str
     lines: tuple[str, ...]
     verb: str
     optional: bool = False
+    text: str = ""
 
 
 class InputDialog(ModalScreen[str | None]):
@@ -85,7 +87,7 @@ class InputDialog(ModalScreen[str | None]):
         self.query_one("#ask-lines", Static).update(Content(safe_text("\n".join(prompt.lines))))
         self.query_one("#go-on", Button).label = Content(prompt.verb)
         self.query_one("#ask-refused", Static).update("")
-        self.query_one(TextArea).load_text("")
+        self.query_one(TextArea).load_text(prompt.text)
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         event.stop()

@@ -15,7 +15,8 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
-from farmtui.console.textflow import Found, Piece, TextFlow
+from farmtui.console.textflow import Found, TextFlow
+from farmtui.console.tones import Piece
 from farmtui.text import cells, safe_line
 
 _SIDEWAYS = 8
@@ -46,7 +47,7 @@ class LongText(Widget, can_focus=True):
         "longtext--alarm",
     }
     DEFAULT_CSS = """
-    LongText { height: 1fr; }
+    LongText { height: 1fr; padding: 0 1; }
     LongText > .longtext--match { text-style: underline; color: $warning; }
     LongText > .longtext--current { text-style: reverse bold; color: $warning; }
     LongText > .longtext--mark { text-style: bold; color: $error; }

@@ -25,7 +25,7 @@ class Question:
     Attributes:
         title: what is done to what.
         rows: (label, text) for people, as `operations.words.describe` gives them.
-        verb: the word on the button that does it.
+        verb: the word on the button that does it; "" where there is nothing to do but read.
         phrase: what must be typed first, for the big ones; None where a key is enough.
     """
 
@@ -106,7 +106,9 @@ class PlanDialog(ModalScreen[bool]):
         self.query_one("#plan-text", Static).update(_table(question.rows))
         apply = self.query_one("#apply", Button)
         apply.label = Content(question.verb)
-        apply.disabled = question.phrase is not None
+        apply.display = bool(question.verb)
+        apply.disabled = question.phrase is not None or not question.verb
+        self.query_one("#cancel", Button).label = "Cancel" if question.verb else "Close"
         phrase = self.query_one("#plan-phrase", Input)
         phrase.value = ""
         phrase.display = self.query_one("#plan-ask").display = question.phrase is not None

@@ -11,13 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from farmtui.console.tones import Piece
 from farmtui.text import MASK, cells, mask_text, safe_text
 
 PIECE = 2000
 MOST_MATCHES = 10_000
-
-# A stretch of a drawn row: its safe text and what it means ("", "match", "current", "mark").
-Piece = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)

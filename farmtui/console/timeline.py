@@ -14,13 +14,13 @@ from itertools import groupby
 from farmtui.antfarm.workflows import short_agent
 from farmtui.clock import age, duration
 from farmtui.console.spans import Span, Spans, run_bounds, step_spans, story_spans
+from farmtui.console.tones import Piece
 from farmtui.state import Event, Run, Step, Story
 from farmtui.text import cells, pad, safe_line
 
 # What names an entry whatever refreshes: the step's id, and the story's where it is one.
 Key = tuple[str, str | None]
-# A stretch of a drawn line: its text and what it means ("done", "running", "alarm", "" …).
-Piece = tuple[str, str]
+
 
 _NO_SPANS = Spans((), known=True)
 _TICKS = (
@@ -211,20 +211,20 @@ def _worked(spans: Spans, now: datetime) -> str:
 
 
 def fold(found: Sequence[Entry], height: int, selected: Key | None) -> tuple[Row, ...]:
-    """Fold what matters least until the rows fit `height`; the selected entry is never folded away.
+    """Fold what matters least until the rows fit `height`, and no more; never the selected entry.
 
-    In this order: pending stories, done stories, waiting steps, done steps. What is left may still be
-    higher than `height`: then it is scrolled.
+    In this order: pending stories, done stories, waiting steps, done steps; of what is done the oldest
+    first, of what is to come the latest. What is left may still be higher than `height`: it is scrolled.
     """
     rows = [Row((entry,)) for entry in found]
     for is_story, status in ((True, "pending"), (True, "done"), (False, "waiting"), (False, "done")):
-        if len(rows) <= height:
-            break
-        rows = _fold_kind(rows, is_story, status, selected)
+        rows = _fold_kind(rows, height, selected, is_story, status)
     return tuple(rows)
 
 
-def _fold_kind(rows: Sequence[Row], is_story: bool, status: str, selected: Key | None) -> list[Row]:
+def _fold_kind(
+    rows: Sequence[Row], height: int, selected: Key | None, is_story: bool, status: str
+) -> list[Row]:
     def foldable(row: Row) -> bool:
         return all(
             (entry.story is not None) == is_story and entry.status == status and entry.key != selected
@@ -232,13 +232,25 @@ def _fold_kind(rows: Sequence[Row], is_story: bool, status: str, selected: Key |
         )
 
     folded: list[Row] = []
+    excess = len(rows) - height
     for together, group in groupby(rows, foldable):
         members = list(group)
-        if together:
-            folded.append(Row(tuple(entry for row in members for entry in row.entries)))
-        else:
+        if not together or excess <= 0 or len(members) == 1:
             folded.extend(members)
+            continue
+        count = min(len(members), excess + 1)
+        excess -= count - 1
+        cut = count if status == "done" else len(members) - count
+        head, tail = members[:cut], members[cut:]
+        if status == "done":
+            folded += [_joined(head), *tail]
+        else:
+            folded += [*head, _joined(tail)]
     return folded
+
+
+def _joined(rows: Sequence[Row]) -> Row:
+    return Row(tuple(entry for row in rows for entry in row.entries))
 
 
 # ---------------------------------------------------------------- drawing
