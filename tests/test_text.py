@@ -121,7 +121,7 @@ def test_cropped_and_padded_text_fits(text: str, width: int) -> None:
         assert cropped.endswith("…")
         assert shown.startswith(cropped[:-1])
     for align in ("left", "right", "center"):
-        assert cell_len(pad(shown, width, align)) == width  # type: ignore[arg-type]
+        assert cell_len(pad(shown, width, align)) == width
     assert cell_len(safe_line(text, width)) <= width
 
 
