@@ -79,10 +79,13 @@ def write(path: Path, cells: Iterable[Cell], changes: Sequence[RowChange]) -> No
         MaybeWritten: the commit itself failed in a way that leaves it open.
         Unreadable: the database cannot be opened.
     """
+    wanted = tuple(cells)
     with _connect_rw(path) as connection:
         try:
+            # Once without the lock: what has moved is told without taking it, and pages are at hand under it.
+            _check(connection, wanted)
             connection.execute("BEGIN IMMEDIATE")
-            _check(connection, cells)
+            _check(connection, wanted)
             _update(connection, changes)
         except sqlite3.Error as error:
             _roll_back(connection)
