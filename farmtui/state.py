@@ -473,7 +473,7 @@ class FarmState:
         runs: newest first.
         tallied: whether the aggregates of finished runs are in (they follow the first look).
         sources: by name.
-        last_claims: when each agent (by agent_id) last claimed, from events and rows.
+        last_claims: when each agent (by agent_id) last claimed, as far back as the event log was read.
         unsafe_bind: what the gateway is bound to where that is more than loopback.
     """
 
