@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-import time
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from time import sleep
 from typing import TYPE_CHECKING
 
 from farmtui.cli.call import Call
@@ -60,7 +60,7 @@ def wait_for_claim(call: Call, run_id: str, step: str) -> Followed:
                 told = True
                 waiting = f"waiting until {follow.agent} claims {follow.step}; Ctrl+C waits no longer"
                 print(safe_line(waiting), file=sys.stderr, flush=True)
-            time.sleep(LOOK_S)
+            sleep(LOOK_S)
     except Unreadable as error:
         return Followed("unknown", f"whether it was claimed cannot be read: {error}")
     except KeyboardInterrupt:
