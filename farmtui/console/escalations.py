@@ -6,16 +6,13 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from textual.app import ComposeResult
-
 from farmtui.clock import age
 from farmtui.console.actions import ESCALATIONS, Target
 from farmtui.console.background import Answered, Asker
 from farmtui.console.escalation_text import HANG, as_text, facts, history, retry_rows
-from farmtui.console.lineview import LineView
-from farmtui.console.longtext import LongText
-from farmtui.console.screen import FarmScreen
-from farmtui.console.table import Cell, Column, LineTable
+from farmtui.console.listscreen import ListScreen
+from farmtui.console.table import Cell, Column
+from farmtui.console.tones import Piece
 from farmtui.operations.plan import Plan, Refused
 from farmtui.state import Escalation, Run, RunDetail
 from farmtui.text import safe_line
@@ -32,18 +29,18 @@ COLUMNS = (
     Column("since", "waits", 8, align="right"),
     Column("seen", "", 12, priority=1),
 )
-_LINES_ALWAYS = 2  # summary, rule
 _LAST = datetime.max.replace(tzinfo=UTC)
 
 
-class EscalationsScreen(FarmScreen):
-    """The inbox; the chosen one's story stands below, read in a thread."""
+class EscalationsScreen(ListScreen[Escalation]):
+    """The inbox; the story of the chosen one stands below, read in a thread."""
 
     NAME: ClassVar[str] = ESCALATIONS
+    COLUMNS = COLUMNS
+    TABLE_SHARE = 35
 
     def __init__(self) -> None:
         super().__init__()
-        self._escalations: dict[str, Escalation] = {}
         self._details = Asker(self, "detail")
         self._previews = Asker(self, "preview")
         self._read_for: Run | None = None
@@ -51,22 +48,8 @@ class EscalationsScreen(FarmScreen):
         self._error: str | None = None
         self._preview: Plan | str | None = None
 
-    def compose_body(self) -> ComposeResult:
-        yield LineView("escalations-summary")
-        yield LineTable("escalations-table", COLUMNS)
-        yield LineView("escalations-rule", rule=True)
-        yield LongText("escalations-text")
-
-    @property
-    def _table(self) -> LineTable:
-        return self.query_one(LineTable)
-
-    @property
-    def _chosen(self) -> Escalation | None:
-        return self._escalations.get(self._table.selected or "")
-
     def target(self) -> Target:
-        chosen = self._chosen
+        chosen = self.chosen
         if chosen is None:
             return Target()
         texts = {"run id": chosen.run, "reason": chosen.reason}
@@ -74,41 +57,37 @@ class EscalationsScreen(FarmScreen):
 
     # ------------------------------------------------------------ drawing
 
-    def show(self, view: View, now: datetime) -> None:
-        ordered = sorted(
-            view.judgement.escalations, key=lambda found: (found.acknowledged, found.since or _LAST)
+    def gather(self, view: View, now: datetime) -> dict[str, Escalation]:
+        found = sorted(
+            view.judgement.escalations, key=lambda each: (each.acknowledged, each.since or _LAST, each.run)
         )
-        self._escalations = {found.run: found for found in ordered}
-        waiting = sum(not found.acknowledged for found in ordered)
-        tone = "human" if waiting else "done"
-        seen = f" · {len(ordered) - waiting} acknowledged" if len(ordered) > waiting else ""
+        return {each.run: each for each in found}
+
+    def summary(self, view: View, now: datetime) -> list[Piece]:
+        found = view.judgement.escalations
+        waiting = sum(not each.acknowledged for each in found)
         words = (
             f"{waiting} wait{'s' * (waiting == 1)} for a human" if waiting else "Nothing waits for a human"
         )
-        self.query_one("#escalations-summary", LineView).show([(f" {words}{seen}", tone)])
-        self._table.show_ids(tuple(self._escalations), lambda run_id: _cells(self._escalations[run_id], now))
-        self._share_height()
-        self._look(view)
-        self._show_text(view, now)
+        seen = f" · {len(found) - waiting} acknowledged" if len(found) > waiting else ""
+        return [(f" {words}{seen}", "human" if waiting else "done")]
 
-    def _share_height(self) -> None:
-        self._table.display = bool(self._escalations)
-        room = self.query_one("#body").size.height - _LINES_ALWAYS
-        self._table.styles.height = min(len(self._escalations) + 1, max(3, room // 3))
+    def cells(self, row: Escalation, now: datetime) -> tuple[Cell, ...]:
+        return _cells(row, now)
 
-    def on_resize(self) -> None:
-        self.call_after_refresh(self._share_height)
-
-    def _show_text(self, view: View, now: datetime) -> None:
-        chosen, text = self._chosen, self.query_one(LongText)
-        rule = self.query_one("#escalations-rule", LineView)
+    def show_chosen(self, view: View, now: datetime) -> None:
+        chosen = self.chosen
         if chosen is None:
-            rule.show([])
-            text.notice(
-                "Failed runs whose workflow names a human come here. R gives one back, a acknowledges it."
+            self.rule.show([])
+            self.text.notice(
+                "Failed runs whose workflow names a human come here: R gives one back to its agents, "
+                "a acknowledges it."
             )
             return
-        rule.show([(f" {_label(chosen)} {safe_line(chosen.workflow)}  {safe_line(chosen.task)}", "head")])
+        self._look(view, chosen)
+        self.rule.show(
+            [(f" {_label(chosen)} {safe_line(chosen.workflow)}  {safe_line(chosen.task)}", "head")]
+        )
         rows = facts(chosen, view.state.acknowledgements.get(chosen.run), now)
         if self._error is not None:
             rows.append(("tried", f"could not be read: {self._error}"))
@@ -117,7 +96,7 @@ class EscalationsScreen(FarmScreen):
         else:
             rows += history(chosen, self._detail, now)
         rows += self._retry_rows()
-        text.show(as_text(rows), key=chosen.run, hang=HANG)
+        self.text.show(as_text(rows), key=chosen.run, hang=HANG)
 
     def _retry_rows(self) -> list[tuple[str, str]]:
         if self._preview is None:
@@ -128,10 +107,9 @@ class EscalationsScreen(FarmScreen):
 
     # ------------------------------------------------------------ reading
 
-    def _look(self, view: View) -> None:
+    def _look(self, view: View, chosen: Escalation) -> None:
         """Read the chosen run, and what a retry would do, where it is another or differs."""
-        chosen = self._chosen
-        run = view.state.run(chosen.run) if chosen is not None else None
+        run = view.state.run(chosen.run)
         if run is None or run is self._read_for:
             return
         self._read_for, self._error, self._preview = run, None, None
@@ -145,7 +123,7 @@ class EscalationsScreen(FarmScreen):
             return str(refused)
 
     def on_answered(self, message: Answered) -> None:
-        chosen = self._chosen
+        chosen = self.chosen
         if chosen is None or message.key != chosen.run:
             return
         if message.topic == "preview":
@@ -153,15 +131,6 @@ class EscalationsScreen(FarmScreen):
         else:
             self._detail, self._error = message.value, message.error
         self.farm_app.show_all()
-
-    def on_row_list_moved(self) -> None:
-        if self.farm_app.view is not None:
-            self._look(self.farm_app.view)
-            self._show_text(self.farm_app.view, self.farm_app.clock.now())
-        self.selection_changed()
-
-    def on_row_list_chosen(self) -> None:
-        self.farm_app.action_press("enter")
 
 
 def _label(found: Escalation) -> str:

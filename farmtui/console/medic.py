@@ -5,17 +5,15 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar
 
-from textual.app import ComposeResult
-
 from farmtui.clock import age
 from farmtui.console.actions import ACTIONS, MEDIC, Action, Target
-from farmtui.console.lineview import LineView
-from farmtui.console.longtext import LongText
+from farmtui.console.cards import SEVERITY_TONES
+from farmtui.console.listscreen import ListScreen
 from farmtui.console.medic_rows import SEVERITY_SIGNS, MedicRow, evidence, medic_rows, subject, summary
-from farmtui.console.screen import FarmScreen
-from farmtui.console.table import Cell, Column, LineTable
+from farmtui.console.table import Cell, Column
+from farmtui.console.tones import Piece
 from farmtui.medic.judge import CHECKS
-from farmtui.state import Finding, Severity
+from farmtui.state import Finding
 from farmtui.text import safe_line
 
 if TYPE_CHECKING:
@@ -29,40 +27,22 @@ COLUMNS = (
     Column("message", "", 12, grows=True, priority=4),
     Column("fix", "mends it", 8, priority=1),
 )
-_SEVERITY_TONES = {Severity.CRITICAL: "alarm", Severity.WARNING: "warning", Severity.INFO: "muted"}
-_LINES_ALWAYS = 2  # summary, rule
+_HANG = 22
 
 
-class MedicScreen(FarmScreen):
+class MedicScreen(ListScreen[MedicRow]):
     """Findings and the checks that could not be made."""
 
     NAME: ClassVar[str] = MEDIC
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._rows: dict[str, MedicRow] = {}
-
-    def compose_body(self) -> ComposeResult:
-        yield LineView("medic-summary")
-        yield LineTable("medic-table", COLUMNS)
-        yield LineView("medic-rule", rule=True)
-        yield LongText("medic-evidence")
-
-    @property
-    def _table(self) -> LineTable:
-        return self.query_one(LineTable)
-
-    @property
-    def _row(self) -> MedicRow | None:
-        return self._rows.get(self._table.selected or "")
+    COLUMNS = COLUMNS
 
     def target(self) -> Target:
-        row = self._row
+        row = self.chosen
         if row is None or row.finding is None:
             return Target()
         found = row.finding
         return Target(
-            subject(found) or found.check,
+            safe_line(subject(found) or found.check),
             found.run,
             found.step,
             crons=found.crons,
@@ -71,43 +51,28 @@ class MedicScreen(FarmScreen):
             texts=_texts(found),
         )
 
-    def show(self, view: View, now: datetime) -> None:
+    def gather(self, view: View, now: datetime) -> dict[str, MedicRow]:
+        self.lively = (now - view.judgement.at).total_seconds() < 60
+        return {row.key: row for row in medic_rows(view.judgement)}
+
+    def summary(self, view: View, now: datetime) -> list[Piece]:
         judgement = view.judgement
-        self._rows = {row.key: row for row in medic_rows(judgement)}
         clear = not judgement.findings and not judgement.not_checked
-        self.lively = (now - judgement.at).total_seconds() < 60
-        line = summary(judgement, len(CHECKS), now)
-        self.query_one("#medic-summary", LineView).show([(f" {line}", "done" if clear else "strong")])
-        self._table.show_ids(tuple(self._rows), lambda key: _cells(self._rows[key], now))
-        self._share_height()
-        self._show_evidence()
+        return [(f" {summary(judgement, len(CHECKS), now)}", "done" if clear else "strong")]
 
-    def _share_height(self) -> None:
-        self._table.display = bool(self._rows)
-        room = self.query_one("#body").size.height - _LINES_ALWAYS
-        self._table.styles.height = min(len(self._rows) + 1, max(3, room // 2))
+    def cells(self, row: MedicRow, now: datetime) -> tuple[Cell, ...]:
+        return _cells(row, now)
 
-    def on_resize(self) -> None:
-        self.call_after_refresh(self._share_height)
-
-    def _show_evidence(self) -> None:
-        row = self._row
-        rule, text = self.query_one("#medic-rule", LineView), self.query_one(LongText)
+    def show_chosen(self, view: View, now: datetime) -> None:
+        row = self.chosen
         if row is None:
-            rule.show([(" what is checked", "head")])
-            checks = "\n".join(f"{name:<22}{words}" for name, words in CHECKS)
-            text.show(checks, key="checks", hang=22)
+            self.rule.show([(" what is checked", "head")])
+            checks = "\n".join(f"{name:<{_HANG}}{words}" for name, words in CHECKS)
+            self.text.show(checks, key="checks", hang=_HANG)
             return
         what = subject(row.finding) if row.finding is not None else "not checked"
-        rule.show([(f" {row.check}  {safe_line(what)}", "head")])
-        text.show(evidence(row, way_out(row.finding)), key=row.key)
-
-    def on_row_list_moved(self) -> None:
-        self._show_evidence()
-        self.selection_changed()
-
-    def on_row_list_chosen(self) -> None:
-        self.farm_app.action_press("enter")
+        self.rule.show([(f" {row.check}  {safe_line(what)}", "head")])
+        self.text.show(evidence(row, way_out(row.finding)), key=row.key)
 
 
 def way_out(finding: Finding | None) -> str:
@@ -147,7 +112,7 @@ def _cells(row: MedicRow, now: datetime) -> tuple[Cell, ...]:
             ("", ""),
         )
     found = row.finding
-    tone = _SEVERITY_TONES[found.severity]
+    tone = SEVERITY_TONES[found.severity]
     action = _fix_action(found)
     fix = f"{action.shown_key} {action.id.split('_')[0]}" if action is not None else ""
     return (

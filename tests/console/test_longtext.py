@@ -97,6 +97,7 @@ def test_secrets_are_masked_even_where_their_line_is_longer_than_a_piece() -> No
 
 class Viewer(App[None]):
     ENABLE_COMMAND_PALETTE = False
+    CSS = "LongText { padding: 0; }"
 
     def compose(self) -> ComposeResult:
         yield LongText("text")
