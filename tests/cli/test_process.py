@@ -94,7 +94,7 @@ def test_a_closed_pipe_is_no_fault(busy: Busy) -> None:
 def test_a_standard_output_that_is_full_is_told(busy: Busy) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("needs /dev/full")
-    with open("/dev/full", "w") as full:
+    with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [*FARM, "runs", *where(busy)],
             stdout=full,
