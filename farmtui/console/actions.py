@@ -197,8 +197,8 @@ ACTIONS: tuple[Action, ...] = (
     # Where to go.
     Action(BOARD, "1", "go to the Board: runs by lane", hint="Board"),
     Action(RUNS, "2", "go to Runs: a table to sort and filter", hint="Runs"),
-    Action(ESCALATIONS, "3", "go to Escalations: runs that wait for a human", hint="escalations"),
-    Action(MEDIC, "4", "go to Medic: what is wrong", hint="medic"),
+    Action(ESCALATIONS, "3", "go to Escalations: runs that wait for a human", hint="escalations", rank=4),
+    Action(MEDIC, "4", "go to Medic: what is wrong", hint="medic", rank=4),
     Action(CRONS, "5", "go to Crons: who is woken when, and what it costs", hint="crons"),
     Action(
         "open",
@@ -267,8 +267,8 @@ ACTIONS: tuple[Action, ...] = (
         hint="filter",
         rank=5,
     ),
-    Action("next", "n", "next match", screens=_in(BOARD, RUNS, RUN, MEDIC, CRONS, ESCALATIONS)),
-    Action("previous", "N", "previous match", screens=_in(BOARD, RUNS, RUN, MEDIC, CRONS, ESCALATIONS)),
+    Action("next", "n", "next match", screens=_in(RUN)),
+    Action("previous", "N", "previous match", screens=_in(RUN)),
     Action("mark", "space", "mark or unmark the row", hint="mark", screens=_in(CRONS), rank=4),
     Action("sort", "s", "sort by the next column", hint="sort", screens=_in(RUNS), rank=4),
     Action("reverse", "o", "turn the order round", screens=_in(RUNS)),

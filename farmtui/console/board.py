@@ -132,7 +132,8 @@ class BoardScreen(FarmScreen):
     def _arrange(self) -> None:
         lanes = [lane for lane in LANES if lane in _ALWAYS or self._orders.get(lane)]
         counts = {lane: len(self._orders.get(lane, ())) for lane in lanes}
-        found = arrange(lanes, counts, self._focused, self.app.size.width)
+        shown = {lane: len(self._lane(lane).ids) for lane in lanes}
+        found = arrange(lanes, counts, shown, self._focused, self.app.size.width)
         for lane in LANES:
             widget = self._lane(lane)
             width = found.widths.get(lane)

@@ -10,7 +10,7 @@ from farmtui.state import Lane
 # From this width on every lane is open and a preview stands on the right.
 WIDE = 160
 OPEN_CELLS = 24
-_PREVIEW_MIN, _PREVIEW_SHARE = 44, 0.32
+_PREVIEW_MIN, _PREVIEW_SHARE = 40, 0.32
 # Which lanes stay open where not all fit, beside the one in focus.
 _URGENCY = (Lane.HUMAN, Lane.RUNNING, Lane.PENDING, Lane.FAILED, Lane.OTHER, Lane.DONE)
 
@@ -30,18 +30,26 @@ class Arrangement:
     preview: int
 
 
-def arrange(lanes: Sequence[Lane], counts: Mapping[Lane, int], focused: Lane, width: int) -> Arrangement:
+def arrange(
+    lanes: Sequence[Lane], counts: Mapping[Lane, int], shown: Mapping[Lane, int], focused: Lane, width: int
+) -> Arrangement:
     """Give `width` cells to the lanes and, where it is wide, to the preview.
 
-    The lane in focus is always open. Of the others those with runs are, the urgent ones first.
+    The lane in focus is always open. Of the others those with cards are, the urgent ones first.
+
+    Args:
+        counts: runs in each lane; `shown`: those that a filter leaves.
     """
-    preview = max(_PREVIEW_MIN, int(width * _PREVIEW_SHARE)) if width >= WIDE else 0
+    wide = width >= WIDE
+    preview = (
+        max(_PREVIEW_MIN, min(int(width * _PREVIEW_SHARE), width - OPEN_CELLS * len(lanes))) if wide else 0
+    )
     room = width - preview
-    if room // len(lanes) >= OPEN_CELLS - 1:
+    if wide or room // len(lanes) >= OPEN_CELLS:
         open_lanes = set(lanes)
     else:
         fold = {lane: _folded_width(counts.get(lane, 0)) for lane in lanes}
-        urgent = [lane for lane in _URGENCY if lane in fold and lane is not focused and counts.get(lane)]
+        urgent = [lane for lane in _URGENCY if lane in fold and lane is not focused and shown.get(lane)]
         open_lanes = {focused}
         left = room - sum(fold.values()) + fold[focused] - OPEN_CELLS
         for lane in urgent:

@@ -111,7 +111,7 @@ def _state(facts: CardFacts, now: datetime) -> tuple[Piece, ...]:
         more = f" +{len(facts.findings) - 1}" if len(facts.findings) > 1 else ""
         return ((f"{_MARKS[worst.severity]} {worst.check}{since}{more}", SEVERITY_TONES[worst.severity]),)
     if facts.lane is Lane.HUMAN:
-        return ((f"‼ {safe_line(facts.reason or 'failed')}", "human"),)
+        return (("‼ ", "warning"), (safe_line(facts.reason or "failed"), "human"))
     if facts.lane is Lane.FAILED:
         return (("failed", "failed"),)
     if facts.lane is Lane.OTHER:

@@ -69,7 +69,7 @@ def _parts(view: View, now: datetime, readonly: bool, silent_s: float) -> list[P
     parts = [
         Part(((safe_line(state.host.split(".")[0], _HOST_CELLS), "strong"),), rank=3),
         Part((_freshness(state, now, silent_s),)),
-        Part(_humans(lanes[Lane.HUMAN]), short=_humans(lanes[Lane.HUMAN])[:1]),
+        Part(_humans(lanes[Lane.HUMAN]), short=_humans(lanes[Lane.HUMAN])[:2]),
         Part(_findings(view), short=_findings(view, short=True)),
     ]
     if readonly:
@@ -101,7 +101,8 @@ def _freshness(state: FarmState, now: datetime, silent_s: float) -> Piece:
 
 def _humans(count: int) -> tuple[Piece, ...]:
     tone = "human" if count else "muted"
-    return (f"‼ {count}", tone), (" human" if count == 1 else " humans", tone)
+    sign = ("‼", "warning" if count else "muted")
+    return sign, (f" {count}", tone), (" human" if count == 1 else " humans", tone)
 
 
 def _findings(view: View, *, short: bool = False) -> tuple[Piece, ...]:
@@ -109,9 +110,8 @@ def _findings(view: View, *, short: bool = False) -> tuple[Piece, ...]:
     found = sum(1 for finding in judgement.findings if not finding.acknowledged)
     if found:
         unchecked = (("?" if short else " ? not all checked"), "warning")
-        return (f"⚕ {found}" if short else f"⚕ {found} found", "alarm"), *(
-            [unchecked] if judgement.not_checked else []
-        )
+        pieces = (("⚕", "failed"), (f" {found}" if short else f" {found} found", "alarm"))
+        return (*pieces, unchecked) if judgement.not_checked else pieces
     if judgement.not_checked:
         return (("⚕ ?" if short else "⚕ ? not all checked", "warning"),)
     return (("⚕ 0" if short else "⚕ all clear", "done"),)

@@ -15,7 +15,11 @@ from farmtui.console.table import Column, LineTable, Row
 if TYPE_CHECKING:
     from farmtui.farm import View
 
-_SIGNS = "● done  ◐ running  ◌ pending  ○ waiting  ✗ failed  ‼ needs a human  ⊘ cancelled  ? unknown"
+_SIGNS = (
+    "● done   ◐ running   ◌ pending   ○ waiting   ✗ failed",
+    "‼ needs a human   ⊘ cancelled or skipped   ? unknown",
+    "!! critical   ! warning   · to know   ▲ stale or not readable",
+)
 _MOVING = (
     ("↑ ↓ j k", "up and down"),
     ("← → h l", "lanes; in long texts without wrap: sideways"),
@@ -41,11 +45,12 @@ def help_rows(screen: str, view: View | None, target: Target, readonly: bool) ->
         for action in found:
             reason = action.why_disabled(view, target, readonly)
             shown = " ".join(shown_key(key) for key in (action.key, *action.keys[:1]))
-            words = action.words if reason is None else f"{action.words} — not now: {reason}"
-            tone = "" if reason is None else "muted"
-            rows.append(Row(f"{action.id}-{action.key}", ((shown, "key"), (words, tone))))
+            name = f"{action.id}-{action.key}"
+            rows.append(Row(name, ((shown, "key"), (action.words, "" if reason is None else "muted"))))
+            if reason is not None:
+                rows.append(Row(f"{name}-why", (("", ""), (f"  not now: {reason}", "muted"))))
 
-    head("Changes the farm: asks first, goes into the journal, can be undone")
+    head("Changes the farm (asks first, is journalled)")
     keys(changing)
     head("Looks")
     keys(looking)
@@ -53,7 +58,7 @@ def help_rows(screen: str, view: View | None, target: Target, readonly: bool) ->
     head("Goes to")
     keys(going)
     head("Signs")
-    rows.append(Row("signs", (("", ""), (_SIGNS, ""))))
+    rows += [Row(signs, (("", ""), (signs, ""))) for signs in _SIGNS]
     return tuple(rows)
 
 

@@ -27,7 +27,8 @@ def hint_pieces(
             (action for action in actions_on(screen) if action.rank is not None),
             key=lambda action: action.rank or 0,
         )
-        if action_for(action.key, screen, view, target, readonly) is action
+        if action.id != screen
+        and action_for(action.key, screen, view, target, readonly) is action
         and (not action.danger or action.why_disabled(view, target, readonly) is None)
     ]
     last = [action for action in chosen if action.id in ("help", "quit")]

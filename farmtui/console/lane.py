@@ -12,7 +12,7 @@ from textual.strip import Strip
 from farmtui.console.cards import Lines, card_height
 from farmtui.console.rowlist import RowList
 from farmtui.console.signs import LANE_SIGNS, LANE_WORDS
-from farmtui.console.tones import Piece
+from farmtui.console.tones import Piece, strip_of, tones_of
 from farmtui.state import Lane
 from farmtui.text import pad
 
@@ -24,6 +24,18 @@ LANE_TONES = {
     Lane.DONE: "done-head",
     Lane.OTHER: "warning",
 }
+
+# Below a folded lane's number: five cells are all there is.
+_SHORT = {
+    Lane.PENDING: "pend",
+    Lane.RUNNING: "run",
+    Lane.HUMAN: "human",
+    Lane.FAILED: "fail",
+    Lane.DONE: "done",
+    Lane.OTHER: "other",
+}
+
+_TALL = 30
 
 DrawCard = Callable[[str, int], Lines]
 
@@ -47,7 +59,7 @@ class LaneList(RowList):
     def __init__(self, lane: Lane) -> None:
         super().__init__(f"lane-{lane}")
         self.lane = lane
-        self.row_height = card_height(lane)
+        self._card_height = self.row_height = card_height(lane)
         self.folded = False
         self.set_width = 0
         self._draw: DrawCard = lambda run_id, width: ()
@@ -81,15 +93,23 @@ class LaneList(RowList):
         tone = LANE_TONES.get(self.lane, "head")
         mark = LANE_SIGNS[self.lane]
         if self.folded:
-            return (((f" {mark} {self._total}", tone),),)
+            return (((f" {mark}", _sign_tone(tone)), (f" {self._total}", tone)),)
         shown = len(self.ids)
         number = f"{shown}" if shown == self._total else f"{shown} of {self._total}"
         aside = f"{self._aside} " if self._aside else ""
-        title = pad(f" {mark} {LANE_WORDS[self.lane]} {number}", width - len(aside))
-        return (((title, tone), (aside, "muted")),)
+        title = pad(f" {LANE_WORDS[self.lane]} {number}", width - 2 - len(aside))
+        return (((f" {mark}", _sign_tone(tone)), (title, tone), (aside, "muted")),)
 
     def draw_row(self, row_id: str, width: int) -> Lines:
-        return self._draw(row_id, width)
+        lines = self._draw(row_id, width)
+        return lines if self.row_height == self._card_height else (*lines, ())
+
+    def on_resize(self) -> None:
+        # Where it is high, a blank line between the cards.
+        height = self._card_height + (1 if self.size.height >= _TALL else 0)
+        if height != self.row_height:
+            self.row_height = height
+            self.virtual_size = self.virtual_size_for(len(self.ids))
 
     def head_style(self) -> Style:
         if not self.has_focus:
@@ -98,5 +118,12 @@ class LaneList(RowList):
 
     def render_line(self, y: int) -> Strip:
         if self.folded and y >= self.head_height:
-            return Strip.blank(self.size.width, self.rich_style)
+            pieces: tuple[Piece, ...] = ((f" {_SHORT[self.lane]}", "muted"),) if y == self.head_height else ()
+            return strip_of(pieces, self.size.width, tones_of(self), self.rich_style)
         return super().render_line(y)
+
+
+def _sign_tone(tone: str) -> str:
+    """Signs are not bold: few fonts have them so."""
+    plain = {"human": "warning", "alarm": "failed", "running-head": "running", "done-head": "done"}
+    return plain.get(tone, "")

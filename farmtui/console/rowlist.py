@@ -290,7 +290,7 @@ class RowList(ScrollView, can_focus=True):
             return Strip.blank(width, base)
         pieces = self._lines(self._ids[index], width)[line]
         mark: Piece = (" ", "")
-        if index == self._cursor and (self.has_focus or self.shows_blurred):
+        if index == self._cursor and pieces and (self.has_focus or self.shows_blurred):
             name = "rowlist--cursor" if self.has_focus else "rowlist--cursor-blurred"
             base = base + self.get_component_rich_style(name, partial=True)
             mark = (CURSOR, "accent" if self.has_focus else "muted")

@@ -13,7 +13,7 @@ from farmtui.console.actions import RUNS, Target
 from farmtui.console.cards import SEVERITY_TONES, current_step_name, is_young, matches
 from farmtui.console.filterbar import FilterBar
 from farmtui.console.screen import FarmScreen
-from farmtui.console.signs import LANE_SIGNS, LANE_WORDS
+from farmtui.console.signs import LANE_SIGNS
 from farmtui.console.table import Cell, Column, LineTable
 from farmtui.console.targets import Index
 from farmtui.medic.lanes import run_tally
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 COLUMNS = (
     Column("number", "run", 6),
-    Column("state", "state", 15),
+    Column("state", "state", 11),
     Column("workflow", "workflow", 14, priority=2),
     Column("task", "task", 14, grows=True),
     Column("step", "step", 11, priority=4),
     Column("steps", "steps", 5, align="right", priority=6),
     Column("stories", "stories", 7, align="right", priority=7),
-    Column("trouble", "what is wrong", 14, priority=3),
+    Column("trouble", "what is wrong", 18, priority=3),
     Column("began", "began", 7, align="right", priority=5),
     Column("changed", "changed", 7, align="right", priority=1),
 )
@@ -114,7 +114,7 @@ class RunsScreen(FarmScreen):
         trouble: Cell = ("", "")
         if findings:
             trouble = (findings[0].check, SEVERITY_TONES[findings[0].severity])
-        word = safe_line(run.status) if lane is Lane.OTHER else LANE_WORDS[lane].lower()
+        word = safe_line(run.status) if lane is Lane.OTHER else str(lane)
         return (
             (run.label, "strong"),
             (f"{LANE_SIGNS[lane]} {word}", _TONES.get(lane, lane)),
