@@ -13,19 +13,21 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from farmtui.antfarm.detail import read_detail
 from farmtui.antfarm.schema import Unreadable
 from farmtui.clock import Clock, SystemClock
 from farmtui.medic.judge import judge
 from farmtui.openclaw.crons import Crons
 from farmtui.openclaw.kept import KeptJobs
-from farmtui.operations.desk import Desk
-from farmtui.operations.operator import Operator
 from farmtui.paths import FarmPaths
 from farmtui.sources import Sources
 from farmtui.state import CronSource, FarmState, Judgement, RunDetail
+
+if TYPE_CHECKING:
+    from farmtui.operations.desk import Desk
 
 TICK_S = 1.0
 # Judged again this often though nothing was written: ages cross their limits by themselves.
@@ -67,25 +69,33 @@ class Farm:
     ) -> None:
         self.paths = paths
         self.clock: Clock = clock or SystemClock()
-        environ = os.environ if environ is None else environ
-        kept = KeptJobs(paths.farm_dir, writable=not readonly)
-        self.crons = Crons(paths, environ, kept)
-        self.sources = Sources(paths, self.crons, environ, readonly=readonly)
-        self.desk = Desk(
-            paths=paths,
-            crons=self.crons,
-            clock=self.clock,
-            operator=Operator.current(environ),
-            readonly=readonly,
-            workflows=lambda: self.sources.workflows,
-            kept=kept,
-        )
+        self._environ = os.environ if environ is None else environ
+        self._readonly = readonly
+        self._kept = KeptJobs(paths.farm_dir, writable=not readonly)
+        self.crons = Crons(paths, self._environ, self._kept)
+        self.sources = Sources(paths, self.crons, self._environ, readonly=readonly)
         self._gateway = gateway
         self._judge = _Judge(self.clock)
         self._wake = threading.Event()
         self._stop = threading.Event()
         self._ask_crons = threading.Event()
         self._threads: list[threading.Thread] = []
+
+    @cached_property
+    def desk(self) -> Desk:
+        """What an operator can do here. Imported when first used: looking needs none of it."""
+        from farmtui.operations.desk import Desk
+        from farmtui.operations.operator import Operator
+
+        return Desk(
+            paths=self.paths,
+            crons=self.crons,
+            clock=self.clock,
+            operator=Operator.current(self._environ),
+            readonly=self._readonly,
+            workflows=lambda: self.sources.workflows,
+            kept=self._kept,
+        )
 
     # ------------------------------------------------------------ once
 
@@ -121,6 +131,8 @@ class Farm:
         Raises:
             Unreadable: the database cannot be read, or has no such run.
         """
+        from farmtui.antfarm.detail import read_detail
+
         run = self.sources.run(run_id)
         if run is None:
             raise Unreadable(f"no run {run_id} in {self.paths.database.path}")
