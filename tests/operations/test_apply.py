@@ -19,10 +19,10 @@ from pathlib import Path
 import pytest
 
 from farmtui.operations import database
-from farmtui.operations.plan import Guard, OutcomeStatus, Refused, RowChange
+from farmtui.operations.plan import Guard, OutcomeStatus, Plan, Refused, RowChange
 from farmtui.operations.words import entry_json
 from tests.farms import MINUTE, Farmyard, StepRow, StoryRow
-from tests.operations.kit import LOOP, cells, desk_on
+from tests.operations.kit import LOOP, ListedCrons, cells, desk_on, job
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -315,8 +315,13 @@ def test_killed_after_the_rows_were_written_undo_finds_out_and_takes_them_back(y
 def test_killed_before_a_cron_was_deleted_undo_sees_that_it_is_there(yard: Farmyard) -> None:
     actor = other_process(yard, ACTOR, "-", "crons")
     assert actor.wait(20) == -signal.SIGKILL
-    desk = desk_on(yard.paths)
-    assert desk.entries()[0].status is OutcomeStatus.UNKNOWN
+    there = desk_on(yard.paths, ListedCrons([job("orchard", "taster")]))
+    assert there.entries()[0].status is OutcomeStatus.UNKNOWN
+    with pytest.raises(Refused, match="antfarm/orchard/taster is listed: not added again"):
+        there.undo()
+    gone = ListedCrons()
+    assert desk_on(yard.paths, gone).apply(desk_on(yard.paths, gone).undo()).status is OutcomeStatus.APPLIED
+    assert gone.names() == ["antfarm/orchard/taster"]
 
 
 def test_a_journal_that_cannot_be_written_stops_everything(yard: Farmyard) -> None:
@@ -401,13 +406,7 @@ def test_a_column_that_is_not_there_is_an_error_and_no_text(yard: Farmyard) -> N
     run = stale(yard)
     odd = RowChange("runs", run, "nosuch", "nosuch", "x", "run", "nosuch")
     with pytest.raises(database.NotWritten, match="no such column"):
-        database.write(yard.database, database.cells_of(plan_of(odd)), (odd,))
-
-
-def plan_of(odd: RowChange):  # type: ignore[no-untyped-def]
-    from farmtui.operations.plan import Plan
-
-    return Plan("reset", "t", "r", changes=(odd,))
+        database.write(yard.database, database.cells_of(Plan("reset", "t", "r", changes=(odd,))), (odd,))
 
 
 def test_two_operators_at_once_only_one_of_them_acts(yard: Farmyard) -> None:
