@@ -206,6 +206,8 @@ def _trouble(status: SourceStatus, now: datetime, width: int) -> str:
     shown = duration(seconds_since(status.read_at, now)) if status.read_at else None
     old = f" What you see is {shown} old." if shown else ""
     room = width - len(f"{name} not readable{since} ().{old}")
+    if room < -3 and shown:
+        old = f" This is {shown} old."
     # The reason gives way: how old the picture is must stay.
     reason = f" ({safe_line(status.error or '', room)})" if room > 8 else ""
     return f"{name} not readable{since}{reason}.{old}"

@@ -11,6 +11,7 @@ from textual.screen import ModalScreen
 
 from farmtui.console.actions import SCREENS, Action, Target, actions_on, shown_key
 from farmtui.console.table import Column, LineTable, Row
+from farmtui.console.wrap import wrap
 
 if TYPE_CHECKING:
     from farmtui.farm import View
@@ -20,6 +21,7 @@ _SIGNS = (
     "‼ needs a human   ⊘ cancelled or skipped   ? unknown",
     "!! critical   ! warning   · to know   ▲ stale or not readable",
 )
+_KEY_CELLS = 11
 _MOVING = (
     ("↑ ↓ j k", "up and down"),
     ("← → h l", "lanes; in long texts without wrap: sideways"),
@@ -28,8 +30,12 @@ _MOVING = (
 )
 
 
-def help_rows(screen: str, view: View | None, target: Target, readonly: bool) -> tuple[Row, ...]:
-    """The screen's keys: what changes the farm first, then what looks, then where to go, then the signs."""
+def help_rows(screen: str, view: View | None, target: Target, readonly: bool, width: int) -> tuple[Row, ...]:
+    """The screen's keys: what changes the farm first, then what looks, then where to go, then the signs.
+
+    Args:
+        width: cells for the words beside the keys.
+    """
     actions = actions_on(screen)
     going = [action for action in actions if action.id in SCREENS]
     changing = [action for action in actions if action.danger]
@@ -45,10 +51,12 @@ def help_rows(screen: str, view: View | None, target: Target, readonly: bool) ->
         for action in found:
             reason = action.why_disabled(view, target, readonly)
             shown = " ".join(shown_key(key) for key in (action.key, *action.keys[:1]))
-            name = f"{action.id}-{action.key}"
-            rows.append(Row(name, ((shown, "key"), (action.words, "" if reason is None else "muted"))))
+            lines = [(line, "" if reason is None else "muted") for line in wrap(action.words, width, 3)]
             if reason is not None:
-                rows.append(Row(f"{name}-why", (("", ""), (f"  not now: {reason}", "muted"))))
+                lines += [(f"  {line}", "muted") for line in wrap(f"not now: {reason}", width - 2, 3)]
+            for place, line in enumerate(lines):
+                name = f"{action.id}-{action.key}-{place}"
+                rows.append(Row(name, ((shown if place == 0 else "", "key"), line)))
 
     head("Changes the farm (asks first, is journalled)")
     keys(changing)
@@ -77,23 +85,29 @@ class HelpScreen(ModalScreen[None]):
 
     def __init__(self) -> None:
         super().__init__(id="help")
-        self._rows: tuple[Row, ...] = ()
-        self._title = ""
+        self._about: tuple[str, View | None, Target, bool] = ("", None, Target(), False)
 
     def load(self, screen: str, view: View | None, target: Target, readonly: bool) -> None:
         """What to show when it is pushed next."""
-        self._rows = help_rows(screen, view, target, readonly)
-        self._title = f"Keys on {screen.capitalize()} · Esc closes"
+        self._about = (screen, view, target, readonly)
 
     def compose(self) -> ComposeResult:
         with Vertical(id="help-box"):
-            table = LineTable("help-table", (Column("key", "", 11), Column("words", "", 20, grows=True)))
+            table = LineTable(
+                "help-table", (Column("key", "", _KEY_CELLS), Column("words", "", 20, grows=True))
+            )
             table.head_height = 0
             yield table
 
     def on_screen_resume(self) -> None:
-        self.query_one("#help-box").border_title = self._title
+        self.query_one("#help-box").border_title = f"Keys on {self._about[0].capitalize()} · Esc closes"
+        self.query_one(LineTable).focus(scroll_visible=False)
+        self._fill()
+        self.query_one(LineTable).action_first()
+
+    def on_resize(self) -> None:
+        self._fill()
+
+    def _fill(self) -> None:
         table = self.query_one(LineTable)
-        table.show_rows(self._rows)
-        table.action_first()
-        table.focus(scroll_visible=False)
+        table.show_rows(help_rows(*self._about, width=max(20, table.size.width - _KEY_CELLS - 3)))
