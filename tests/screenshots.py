@@ -29,7 +29,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "screenshots"
 MOMENT = datetime(2026, 2, 15, 12, 0, 0, tzinfo=UTC)
 HOST = "gw-box"
 # The header shows where the farm is, so that is the same each time too.
-SHOWN = Path("/tmp/farm-demo")  # noqa: S108
+SHOWN = Path("/tmp/farm-demo")
 WAIT_S = 20.0
 _FONTS = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 
@@ -78,11 +78,11 @@ def draw(farm: DemoFarm, picture: Picture) -> str:
 
 def draw_all() -> dict[str, str]:
     """Every picture by name."""
-    try:
-        with DemoFarm(SHOWN, still=MOMENT) as farm:
+    with DemoFarm(SHOWN, still=MOMENT) as farm:
+        try:
             return {name: draw(farm, picture) for name, picture in PICTURES.items()}
-    finally:
-        shutil.rmtree(SHOWN, ignore_errors=True)
+        finally:
+            shutil.rmtree(SHOWN)
 
 
 def _settled(app: FarmApp) -> bool:

@@ -74,7 +74,7 @@ def test_commands_load_no_textual(tmp_path: Path, command: str) -> None:
     yard = Farmyard(tmp_path)
     code, modules = loaded_by(command, "--json", "--no-gateway", "--state-dir", str(yard.state_dir))
     assert code in (0, 1, 3)
-    assert "farmtui.farm" in modules
+    assert f"farmtui.cli.{command}" in modules
     assert "textual" not in modules
     assert "rich" not in modules
 

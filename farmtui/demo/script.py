@@ -177,7 +177,12 @@ class Script:
         """The work went well. The operator's guidance, where the input holds any, is answered to."""
         words = self._words(claim)
         lines = ["STATUS: done"]
-        lines += [f"{key}: {text.format(**words)}" for key, text in _ANSWERS.get(claim.step, {}).items()]
+        # As it should be, the input names the keys that it wants back.
+        lines += [
+            f"{key}: {text.format(**words)}"
+            for key, text in _ANSWERS.get(claim.step, {}).items()
+            if f"{key}:" in claim.input
+        ]
         guidance = claim.context.get("operator_guidance")
         if guidance and str(guidance) in claim.input:
             lines.append(f"NOTES: Done as the operator said: {guidance}")
