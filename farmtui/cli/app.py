@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from textwrap import indent
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated
 
 import typer
@@ -17,6 +16,7 @@ from farmtui.cli.crons import crons
 from farmtui.cli.crons_delete import delete
 from farmtui.cli.demo import demo
 from farmtui.cli.doctor import doctor
+from farmtui.cli.epilogs import epilog
 from farmtui.cli.escalations import escalations
 from farmtui.cli.exits import EXIT_WORDS, Exit, Usage
 from farmtui.cli.grammar import COMMAND_SETTINGS, FarmCommand, FarmGroup, RootGroup
@@ -47,7 +47,7 @@ app = typer.Typer(
     cls=FarmRoot,
     name="farm",
     help="The console that keeps an Antfarm agent farm running. Without a command it opens in the terminal.",
-    epilog="Which farm: --db > --state-dir > $ANTFARM_DB_PATH > $OPENCLAW_STATE_DIR > ~/.openclaw.\n"
+    epilog="Which farm: --db > --state-dir > $ANTFARM_DB_PATH > $OPENCLAW_STATE_DIR > ~/.openclaw\n\n"
     f"{EXIT_WORDS}",
     invoke_without_command=True,
     add_completion=False,
@@ -68,59 +68,28 @@ def root(
     return None
 
 
-_COMMANDS: tuple[tuple[str, Callable[..., Answer | int], str], ...] = (
-    (
-        "runs",
-        runs,
-        "farm runs --lane human,failed\n"
-        "farm runs --json --limit 0 | jq '.runs[] | select(.workflow == \"feature-dev\")'",
-    ),
-    ("show", show, "farm show 14\nfarm show 662e --full\nfarm show 14 --json | jq -r '.steps[-1].output'"),
-    (
-        "medic",
-        medic,
-        "farm medic\nfarm medic --json | jq '.findings[] | {check, message}'\n"
-        "farm medic --fix stale-claim --dry-run\nfarm medic --fix orphaned-crons --yes\n\n"
-        "It leaves with 1 where something was found, with 3 where nothing was and a check could not be made.",
-    ),
-    (
-        "escalations",
-        escalations,
-        "farm escalations\nfarm escalations --json | jq '.escalations[] | select(.acknowledged | not)'",
-    ),
-    ("journal", journal, "farm journal --limit 5"),
-    ("doctor", doctor, "farm doctor\nfarm doctor --state-dir /srv/openclaw"),
-    (
-        "reset",
-        reset,
-        "farm reset 14 implement --dry-run\nfarm reset 14 implement --yes --wait",
-    ),
-    (
-        "resolve",
-        resolve,
-        "farm resolve 14 --retry --guidance 'Use the staging database.'\n"
-        "farm resolve 14 --retry --guidance - --yes < guidance.txt",
-    ),
-    ("ack", ack, "farm ack 14 --note 'Known; waits for the new API key.'"),
-    ("undo", undo, "farm undo --dry-run\nfarm undo 20260215T051539-3f1c"),
-    ("demo", demo, "farm demo\nfarm demo --keep /tmp/farm-demo"),
-)
-for _name, _function, _examples in _COMMANDS:
-    app.command(_name, cls=FarmCommand, epilog=f"Examples:\n{indent(_examples, '  ')}")(_function)
+_commands: Mapping[str, Callable[..., Answer | int]] = {
+    "runs": runs,
+    "show": show,
+    "medic": medic,
+    "escalations": escalations,
+    "journal": journal,
+    "doctor": doctor,
+    "reset": reset,
+    "resolve": resolve,
+    "ack": ack,
+    "undo": undo,
+    "demo": demo,
+}
+for _name, _function in _commands.items():
+    app.command(_name, cls=FarmCommand, epilog=epilog(_name))(_function)
 
 _crons = typer.Typer(
     cls=FarmGroup, invoke_without_command=True, rich_markup_mode=None, context_settings=COMMAND_SETTINGS
 )
 _crons.callback()(crons)
-_crons.command(
-    "delete",
-    cls=FarmCommand,
-    epilog="Examples:\n  farm crons delete 735f70b6 --dry-run\n"
-    "  farm crons delete --orphaned --workflow meadow --yes",
-)(delete)
-app.add_typer(
-    _crons, name="crons", epilog="Examples:\n  farm crons\n  farm crons delete --orphaned --dry-run"
-)
+_crons.command("delete", cls=FarmCommand, epilog=epilog("crons delete"))(delete)
+app.add_typer(_crons, name="crons", epilog=epilog("crons"))
 
 
 def invoke(call: Call, arguments: Sequence[str]) -> Answer | int:

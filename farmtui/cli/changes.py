@@ -32,7 +32,7 @@ def reset(
     yes: Yes = False,
     wait: Wait = False,
 ) -> Answer:
-    """Put an abandoned step back to pending, so that an agent claims it anew."""
+    """Put an abandoned step back to pending, to be claimed anew."""
     call: Call = ctx.obj
     call.begin("reset", **_EMPTY)
     found = _run(call, run)
@@ -64,7 +64,7 @@ def resolve(
     yes: Yes = False,
     wait: Wait = False,
 ) -> Answer:
-    """Resolve an escalated run: --retry gives it back to its agents, with guidance."""
+    """Resolve an escalated run: give it back to its agents, with guidance."""
     call: Call = ctx.obj
     call.begin("resolve", **_EMPTY)
     if not retry:
@@ -108,7 +108,7 @@ def undo(
     dry_run: DryRun = False,
     yes: Yes = False,
 ) -> Answer:
-    """Take back what was done, as far as nothing else has moved since."""
+    """Take back what was done, unless it has moved on since."""
     call: Call = ctx.obj
     call.begin("undo", **_EMPTY)
     call.look(tally=False, needed=False)

@@ -19,7 +19,7 @@ _ERROR_CELLS = 200
 
 
 def crons(ctx: typer.Context) -> Answer | None:
-    """List Antfarm's cron jobs and what they cost; delete them (farm crons delete --help)."""
+    """List Antfarm's cron jobs and what they cost, or delete them."""
     if ctx.invoked_subcommand is not None:
         return None
     call: Call = ctx.obj

@@ -33,7 +33,7 @@ def demo(
     ] = None,
     no_mouse: Annotated[bool, typer.Option("--no-mouse", help="Leave the mouse to the terminal.")] = False,
 ) -> int:
-    """Show a small farm that really runs; your own farm is not touched."""
+    """Show a small farm that really runs; yours is not touched."""
     call: Call = ctx.obj
     call.begin("demo")
     options = call.options

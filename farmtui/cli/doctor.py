@@ -51,7 +51,7 @@ _MEND = {
 
 
 def doctor(ctx: typer.Context) -> Answer:
-    """Tell what farm found where and why, what it could not reach, and how to mend that."""
+    """Tell what is where and why, what cannot be reached, and how to mend it."""
     call: Call = ctx.obj
     call.begin("doctor", problems=[])
     view = call.look(crons=True, needed=False)

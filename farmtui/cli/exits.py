@@ -16,10 +16,13 @@ class Exit(IntEnum):
     INTERRUPTED = 130
 
 
-EXIT_WORDS = (
-    "Exit codes: 0 fine; 1 findings, refused, not found, or done only in part; 2 usage; "
-    "3 could not read or check; 70 a fault of farm's own."
-)
+EXIT_WORDS = """\
+Exit codes:
+   0  fine
+   1  findings; refused, declined or done only in part; not found
+   2  usage
+   3  could not read or check
+  70  a fault of farm's own"""
 
 
 class Stop(Exception):

@@ -25,7 +25,7 @@ def journal(
     ctx: typer.Context,
     limit: Annotated[int, typer.Option("--limit", metavar="N", help="At most so many; 0 for all.")] = 20,
 ) -> Answer:
-    """List what was done to this farm, by whom, and what came of it; newest first."""
+    """List what was done to this farm, by whom, and what came of it."""
     call: Call = ctx.obj
     call.begin("journal", entries=[])
     if limit < 0:

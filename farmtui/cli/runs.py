@@ -50,8 +50,11 @@ def runs(
     shown = found[:limit] if limit else found
     return Answer(
         "runs",
-        {"runs": [summary(run, view.judgement.lanes.get(run.id, Lane.OTHER)) for run in shown]},
-        lambda data, screen: _lines(data, screen, total=len(found), every=len(view.state.runs)),
+        {
+            "runs": [summary(run, view.judgement.lanes.get(run.id, Lane.OTHER)) for run in shown],
+            "total": len(found),
+        },
+        lambda data, screen: _lines(data, screen, every=len(view.state.runs)),
         Exit.FINE,
         call.source_errors(*LANE_SOURCES),
     )
@@ -86,7 +89,7 @@ def label(number: int | None, run_id: str | None) -> str:
     return f"#{number}" if number is not None else (run_id or "")[:8]
 
 
-def _lines(data: Mapping[str, Any], screen: Screen, *, total: int, every: int) -> Iterator[str]:
+def _lines(data: Mapping[str, Any], screen: Screen, *, every: int) -> Iterator[str]:
     shown = data["runs"]
     if not shown:
         if every:
@@ -120,8 +123,8 @@ def _lines(data: Mapping[str, Any], screen: Screen, *, total: int, every: int) -
         ],
         screen,
     )
-    if len(shown) < total:
-        yield f"{len(shown)} of {total}; --limit 0 shows all"
+    if len(shown) < data["total"]:
+        yield f"{len(shown)} of {data['total']}; --limit 0 shows all"
 
 
 def _part(done: int, whole: int) -> str:

@@ -183,7 +183,8 @@ def done_lines(call: Call, done: Done, data: Mapping[str, Any], screen: Screen) 
         yield f"  {safe_line(data['detail'])}"
     if data["followed"]:
         yield f"  {safe_line(data['followed']['text'])}"
-    if done.outcome in ("applied", "partial") and done.entry:
+    claimed = done.followed is not None and done.followed.claimed
+    if done.outcome in ("applied", "partial") and done.entry and not claimed:
         yield f"  farm undo {safe_line(done.entry)} takes it back"
 
 

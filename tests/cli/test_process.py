@@ -37,6 +37,10 @@ def test_nothing_of_the_screen_is_imported_to_say_what_there_is(line: list[str])
         assert not {"typer", "sqlite3", "json"} & modules
 
 
+def test_the_console_is_opened_without_typer() -> None:
+    assert "typer" not in imported(["--readonly", "--db=x"])
+
+
 def test_version_is_told() -> None:
     for line in (["--version"], ["--json", "--version"]):
         told = process(*line)
