@@ -28,7 +28,7 @@ from farmtui.operations.operator import Operator
 from farmtui.operations.plan import CronAction, CronCall, Outcome, OutcomeStatus, Plan, Refused
 from farmtui.operations.records import workflow_of
 from farmtui.paths import FarmPaths
-from farmtui.state import CronJob
+from farmtui.state import CronJob, CronSource
 
 _AFTER: Mapping[str, tuple[str, ...]] = {
     "runs": ("id", "status", "updated_at"),
@@ -109,8 +109,7 @@ class Applier:
                 raise _Stopped(f"nothing was done: {error}") from None
             progress.acknowledged = True
         if not progress.unsure:
-            for call in plan.crons:
-                self._call(plan, call, progress)
+            self._call_all(plan, progress)
 
     def _write_rows(self, plan: Plan, progress: _Progress) -> None:
         cells = cells_of(plan)
@@ -146,20 +145,32 @@ class Applier:
             reason = getattr(error, "strerror", None) or str(error)
             progress.problems.append(f"the event was not logged: {self._paths.events.path}: {reason}")
 
-    def _call(self, plan: Plan, call: CronCall, progress: _Progress) -> None:
+    def _call_all(self, plan: Plan, progress: _Progress) -> None:
+        """Every cron call in turn; with the gateway gone the rest is not tried, each would only wait."""
+        for number, call in enumerate(plan.crons, 1):
+            if self._call(plan, call, progress) or number == len(plan.crons):
+                continue
+            listing = self._crons.list()
+            if listing.source not in (CronSource.WEBSOCKET, CronSource.CLI):
+                left = len(plan.crons) - number
+                progress.problems.append(f"{left} more not tried: {listing.note or 'no answer'}")
+                return
+
+    def _call(self, plan: Plan, call: CronCall, progress: _Progress) -> bool:
+        """One cron call; whether the gateway answered."""
         try:
             if call.action is CronAction.ADD:
                 if any(job.name == call.name for job in self._crons.list().jobs):
                     progress.skipped += 1
                     progress.problems.append(f"{call.name} is there meanwhile: not created")
-                    return
+                    return True
                 job_id = self._crons.add(call.definition)
                 progress.crons.append(replace(call, job_id=job_id))
-                return
+                return True
             reason = self._needed(plan, call)
             if reason is not None:
                 progress.problems.append(f"{call.name} was not deleted: {reason}")
-                return
+                return True
             result = self._crons.remove(call.job_id or "")
             if result.gone:
                 progress.crons.append(call)
@@ -170,6 +181,8 @@ class Applier:
             may = f"may or may not have been {done}" if error.uncertain else f"was not {done}"
             progress.problems.append(f"{call.name} {may}: {error}")
             progress.unsure = progress.unsure or error.uncertain
+            return False
+        return True
 
     def _needed(self, plan: Plan, call: CronCall) -> str | None:
         """Why a job must stay after all; None where it may go."""

@@ -16,7 +16,7 @@ from farmtui.clock import Clock, SystemClock
 from farmtui.medic.crons import orphan_reasons
 from farmtui.medic.look import DEFAULT_POLL_MS, Look
 from farmtui.openclaw.config import read_config
-from farmtui.openclaw.crons import Crons
+from farmtui.openclaw.crons import Crons, parse_job
 from farmtui.openclaw.kept import KeptJobs
 from farmtui.operations.acknowledge import plan_acknowledge
 from farmtui.operations.apply import Applier
@@ -31,7 +31,7 @@ from farmtui.operations.reset import plan_reset
 from farmtui.operations.retry import plan_retry
 from farmtui.operations.undo import CronsNow, find_entry, plan_undo
 from farmtui.paths import FarmPaths
-from farmtui.state import CronListing, CronSource, FarmState, Run, SourceStatus, Workflow
+from farmtui.state import CronListing, CronSource, FarmState, Run, SourceStatus, Step, Workflow
 
 _SPLIT = "the database was named by --db and may not belong to this gateway"
 
@@ -143,13 +143,13 @@ class Desk:
         Args:
             run_id: the run's full id.
             step: the step's name or id.
-            poll: the time between two polls of its agent; the workflow's, else 5 min, where None.
+            poll: the time between two polls of its agent; where None that of its cron as last seen, else
+                the workflow's, else 5 min.
         """
         rows = self._rows(run_id)
         found = self._facts_of(rows, None, None)
         record = find_step(found, step)
         row = rows.step(record.id) or {}
-        interval = found.workflow.cron_interval_ms if found.workflow is not None else None
         return Follow(
             run_id=run_id,
             step_id=record.id,
@@ -158,12 +158,19 @@ class Desk:
             # How long one waits is not a matter of the time to judge by.
             since=SystemClock().now(),
             updated_at=text_of(row.get("updated_at")),
-            poll=poll or timedelta(milliseconds=interval or DEFAULT_POLL_MS),
+            poll=poll or timedelta(milliseconds=self._poll_ms(found, record)),
             read=lambda: read_rows(self._paths.database.path, run_id),
             clock=SystemClock().now,
         )
 
     # ------------------------------------------------------------ fresh data
+
+    def _poll_ms(self, found: Facts, step: Step) -> int:
+        kept = self._kept.find(found.run.workflow, found.agent(step))
+        seen = parse_job({**kept, "id": "kept"}) if kept is not None else None
+        if seen is not None and seen.every_ms:
+            return seen.every_ms
+        return (found.workflow.cron_interval_ms if found.workflow is not None else None) or DEFAULT_POLL_MS
 
     def _facts(self, run_id: str, *, crons: bool = True) -> Facts:
         # The crons first: they take longest, and the rows should be as fresh as can be.

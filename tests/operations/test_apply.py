@@ -211,7 +211,7 @@ def test_antfarm_loses_nothing_while_farm_acts(yard: Farmyard) -> None:
         """,
     )
     desk = desk_on(yard.paths)
-    for _ in range(40):
+    for _ in range(20):
         assert desk.apply(desk.reset(run, "grow")).status is OutcomeStatus.APPLIED
         time.sleep(0.02)  # so that a retry after 10 ms cannot meet the next action's lock
         assert desk.apply(desk.undo()).status is OutcomeStatus.APPLIED

@@ -11,7 +11,7 @@ from farmtui.antfarm.rows import read_rows
 from farmtui.operations.follow import FollowState
 from farmtui.operations.plan import Refused
 from tests.farms import MINUTE, Farmyard, StepRow
-from tests.operations.kit import RELAY, desk_on
+from tests.operations.kit import RELAY, ListedCrons, desk_on, job
 
 
 @pytest.fixture
@@ -72,6 +72,14 @@ def test_two_polls_and_what_a_session_takes(
     after = follow.check(rows, follow.deadline)
     assert after.state is FollowState.TIMEOUT
     assert f"nobody claimed build in {minutes}m" in after.text
+
+
+def test_the_agents_own_cron_as_last_seen_tells_its_polls(yard: Farmyard) -> None:
+    schedule = {"kind": "every", "everyMs": 30_000}
+    crons = ListedCrons([job("relay", "builder", schedule=schedule)])
+    desk = desk_on(yard.paths, crons)
+    crons.list()
+    assert desk.follow(pending(yard), "build").poll == timedelta(seconds=30)
 
 
 def test_no_such_step(yard: Farmyard) -> None:

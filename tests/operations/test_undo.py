@@ -63,7 +63,7 @@ OUTPUT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\
 
 
 @given(farms(), st.sampled_from(["running", "failed"]), st.none() | OUTPUT, st.data())
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_apply_then_undo_gives_back_every_cell(
     farm: tuple[str, list[StepRow], list[StoryRow], str],
     status: str,
