@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
-from datetime import timedelta
+from dataclasses import dataclass
 from time import sleep
 from typing import TYPE_CHECKING
 
@@ -47,7 +46,6 @@ def wait_for_claim(call: Call, run_id: str, step: str) -> Followed:
 
     try:
         follow = call.farm.desk.follow(run_id, step)
-        follow = replace(follow, poll=_poll(call, run_id, follow) or follow.poll)
     except (Refused, Unreadable) as error:
         return Followed("gone", str(error))
     told = False
@@ -77,14 +75,3 @@ def _look(follow: Follow) -> FollowStatus | None:
         if follow.clock() >= follow.deadline:
             raise
         return None
-
-
-def _poll(call: Call, run_id: str, follow: Follow) -> timedelta | None:
-    """The time between two polls by the agent's own cron; None where it is not known."""
-    run = call.view.state.run(run_id) if call.view is not None else None
-    if run is None:
-        return None
-    for job in call.farm.crons.list().jobs:
-        if (job.workflow, job.agent) == (run.workflow, follow.agent) and job.enabled and job.every_ms:
-            return timedelta(milliseconds=job.every_ms)
-    return None
