@@ -161,8 +161,8 @@ class FarmApp(App[int]):
 
     def show_all(self) -> None:
         """Draw header, hints and the screen on top; nothing where a dialog covers it."""
-        screen = self.screen
-        if not isinstance(screen, FarmScreen) or not screen.is_mounted:
+        screen = self.room
+        if screen is None or not screen.is_mounted or not screen.query(Hints):
             return
         now = self.clock.now()
         silent_s = time.monotonic() - self._heard_at if self.view is not None else 0.0
@@ -175,8 +175,7 @@ class FarmApp(App[int]):
         self.show_all()
 
     def _lively_tick(self) -> None:
-        screen = self.screen
-        if isinstance(screen, FarmScreen) and screen.lively:
+        if self.room is not None and self.room.lively:
             self.show_all()
 
     # ------------------------------------------------------------ life
@@ -220,8 +219,9 @@ class FarmApp(App[int]):
 
     @property
     def room(self) -> FarmScreen | None:
-        """The screen on top; None while a dialog is."""
-        return self.screen if isinstance(self.screen, FarmScreen) else None
+        """The screen on top; None while a dialog is, and while the app goes down."""
+        stack = self.screen_stack
+        return stack[-1] if stack and isinstance(stack[-1], FarmScreen) else None
 
     def go(self, name: str, *, back: bool = False) -> FarmScreen:
         """Show a screen, its place kept as it was left; Escape comes back to where this was called."""
@@ -369,7 +369,7 @@ class FarmApp(App[int]):
     def show_hints(self) -> None:
         """Draw the hint line of the screen on top."""
         room = self.room
-        if room is None or not room.is_mounted:
+        if room is None or not room.is_mounted or not room.query(Hints):
             return
         hints = room.query_one(Hints)
         if self._message is not None:

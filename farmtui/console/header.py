@@ -69,7 +69,7 @@ def _parts(view: View, now: datetime, readonly: bool, silent_s: float) -> list[P
     parts = [
         Part(((safe_line(state.host.split(".")[0], _HOST_CELLS), "strong"),), rank=3),
         Part((_freshness(state, now, silent_s),)),
-        Part(_humans(lanes[Lane.HUMAN]), short=_humans(lanes[Lane.HUMAN])[:2]),
+        Part(humans := _humans(lanes[Lane.HUMAN] if _was_read(state) else None), short=humans[:2]),
         Part(_findings(view), short=_findings(view, short=True)),
     ]
     if readonly:
@@ -99,7 +99,15 @@ def _freshness(state: FarmState, now: datetime, silent_s: float) -> Piece:
     return "● live", "done"
 
 
-def _humans(count: int) -> tuple[Piece, ...]:
+def _was_read(state: FarmState) -> bool:
+    status = state.sources.get(_DATABASE)
+    return status is not None and status.read_at is not None
+
+
+def _humans(count: int | None) -> tuple[Piece, ...]:
+    """`count` None: nobody knows, since the database was never read."""
+    if count is None:
+        return ("‼", "warning"), (" ?", "warning"), (" humans", "warning")
     tone = "human" if count else "muted"
     sign = ("‼", "warning" if count else "muted")
     return sign, (f" {count}", tone), (" human" if count == 1 else " humans", tone)
@@ -107,6 +115,8 @@ def _humans(count: int) -> tuple[Piece, ...]:
 
 def _findings(view: View, *, short: bool = False) -> tuple[Piece, ...]:
     judgement = view.judgement
+    if not _was_read(view.state):
+        return (("⚕ ?" if short else "⚕ ? not all checked", "warning"),)
     found = sum(1 for finding in judgement.findings if not finding.acknowledged)
     if found:
         unchecked = (("?" if short else " ? not all checked"), "warning")

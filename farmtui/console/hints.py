@@ -29,7 +29,7 @@ def hint_pieces(
         )
         if action.id != screen
         and action_for(action.key, screen, view, target, readonly) is action
-        and (not action.danger or action.why_disabled(view, target, readonly) is None)
+        and action.why_disabled(view, target, readonly) is None
     ]
     last = [action for action in chosen if action.id in ("help", "quit")]
     left = width - sum(map(_width, last))

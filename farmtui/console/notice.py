@@ -57,7 +57,10 @@ def _said(view: View | None) -> tuple[Piece, ...]:
         (first, "alarm"),
         ("", ""),
         ("" if absent else safe_line(status.error or ""), ""),
-        (f"It was named by {place.origin}; --state-dir or --db name another, farm doctor tells more.", ""),
+        (
+            f"It comes from {place.origin}. --state-dir or --db name another; farm doctor tells more.",
+            "",
+        ),
         ("", ""),
         ("It is tried again every second.", "muted"),
     )

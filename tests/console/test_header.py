@@ -113,7 +113,7 @@ def test_loading_empty_stale_and_failed_are_four_pictures() -> None:
     assert "What you see is 4m old" in banner(stale)
     assert banner(empty) == ""
     assert "reading" in header(None)
-    assert "✗ no data" in header(absent)
+    assert "✗ no data  ‼ ? humans  ⚕ ? not all checked" in header(absent, 80)
 
 
 def test_a_database_that_is_there_but_broken_does_not_count_as_absent() -> None:
