@@ -57,11 +57,11 @@ def summary(listing: CronListing, orphans: Mapping[str, str], now: datetime) -> 
         return f"The crons could not be listed: {listing.note or 'no answer'}"
     gateway = f" OpenClaw {listing.version}" if listing.version else ""
     parts = [f"{listing.source}{gateway}, {age(listing.read_at, now)} ago"]
-    others = f", {listing.others} others hidden" if listing.others else ""
-    parts.append(f"{len(listing.jobs)} of ours{others}")
     cost = sum(map(calls_per_hour, listing.jobs))
     wasted = sum(calls_per_hour(job) for job in listing.jobs if job.id in orphans)
     parts.append(f"{cost:.0f} calls/h" + (f", {wasted:.0f} for nothing" if wasted else ""))
+    others = f", {listing.others} others hidden" if listing.others else ""
+    parts.append(f"{len(listing.jobs)} of ours{others}")
     if listing.source is CronSource.STORE:
         parts.append("read from disk, nothing can be changed")
     return " · ".join(parts)

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 COLUMNS = (
     Column("severity", "", 2),
-    Column("check", "check", 22),
+    Column("check", "check", 21),
     Column("since", "since", 7, align="right", priority=2),
-    Column("subject", "what", 18),
+    Column("subject", "what", 16),
     Column("message", "", 12, grows=True, priority=4),
     Column("fix", "mends it", 8, priority=1),
 )
@@ -118,7 +118,7 @@ def _cells(row: MedicRow, now: datetime) -> tuple[Cell, ...]:
     return (
         (SEVERITY_SIGNS[found.severity], tone),
         name if row.count else (f"  {row.check}", "muted"),
-        (age(found.since, now), ""),
+        (age(found.since, now) if found.since is not None else "", ""),
         (safe_line(subject(found)), "strong"),
         (safe_line(found.message), ""),
         (fix, "key"),

@@ -32,9 +32,9 @@ class TimelineView(Widget, can_focus=True):
     ]
     COMPONENT_CLASSES: ClassVar[set[str]] = {"timeline--chosen"}
     DEFAULT_CSS = """
-    TimelineView { height: auto; padding: 0 1; }
-    TimelineView > .timeline--chosen { background: $panel; text-style: bold; }
-    TimelineView:focus > .timeline--chosen { background: $primary 40%; text-style: bold; }
+    TimelineView { height: auto; }
+    TimelineView > .timeline--chosen { background: $cursor-blurred; text-style: bold; }
+    TimelineView:focus > .timeline--chosen { background: $cursor; text-style: bold; }
     """
 
     class Chosen(Message):
@@ -125,14 +125,16 @@ class TimelineView(Widget, can_focus=True):
         if self._run is None or self._now is None:
             return []
         width = self.size.width
-        columns = layout(self._entries, width)
+        columns = layout(self._entries, width - 2)
         tones, base = tones_of(self), self.rich_style
-        lines = [strip_of(draw_axis(self._run, self._now, columns), width, tones, base)]
+        head = [(" ", ""), *draw_axis(self._run, self._now, columns)]
+        lines = [strip_of(head, width, tones, base)]
         for row in self._rows[self._top :]:
             chosen = any(entry.key == self._key for entry in row.entries)
-            style = base + self.get_component_rich_style("timeline--chosen") if chosen else base
+            style = base + self.get_component_rich_style("timeline--chosen", partial=True) if chosen else base
             pieces = draw(row, self._run, self._now, columns, sign(row.entries[0].status))
-            lines.append(strip_of(pieces, width, tones, style))
+            mark = ("▌", "accent") if chosen else (" ", "")
+            lines.append(strip_of([mark, *pieces], width, tones, style))
         return lines
 
     def render_line(self, y: int) -> Strip:

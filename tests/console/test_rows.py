@@ -149,7 +149,7 @@ def test_the_summary_counts_what_is_for_nothing() -> None:
         CronSource.WEBSOCKET, (job("a"), job("b"), job("c", enabled=False)), 14, ago(0.1), version="2026.9.6"
     )
     assert cron_rows.summary(listing, {"id-a": "no-active-run"}, NOW) == (
-        "websocket OpenClaw 2026.9.6, 6s ago · 3 of ours, 14 others hidden · 24 calls/h, 12 for nothing"
+        "websocket OpenClaw 2026.9.6, 6s ago · 24 calls/h, 12 for nothing · 3 of ours, 14 others hidden"
     )
 
 
