@@ -31,6 +31,9 @@ def demo(
     seconds: Annotated[
         float | None, typer.Option("--seconds", metavar="N", help="With --headless: end after so long.")
     ] = None,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="N", help="The same number gives the same past and chances.")
+    ] = 1,
     no_mouse: Annotated[bool, typer.Option("--no-mouse", help="Leave the mouse to the terminal.")] = False,
 ) -> int:
     """Show a small farm that really runs; yours is not touched."""
@@ -56,11 +59,11 @@ def demo(
 
     try:
         if headless:
-            run_headless(folder, seconds=seconds)
+            run_headless(folder, seconds=seconds, seed=seed)
             return Exit.FINE
         from farmtui.farm import Farm
 
-        with _ended_by_signals(), demo_farm(folder) as running:
+        with _ended_by_signals(), demo_farm(folder, seed=seed) as running:
             farm = Farm(running.paths, environ=running.environ, readonly=options.readonly)
             return run_console(
                 farm,

@@ -125,6 +125,18 @@ def test_the_same_seed_gives_the_same_past(tmp_path: Path) -> None:
     assert shots[0] == shots[1] != shots[2]
 
 
+def test_the_command_takes_the_seed(tmp_path: Path) -> None:
+    farm = Path(sys.executable).with_name("farm")
+    kept = tmp_path / "kept"
+    command = [farm, "demo", "--headless", "--seconds", "0", "--seed", "7", "--keep", kept]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == f"{kept}\n"
+    other = DemoFarm(tmp_path / "other", seed=7)
+    other.stop()
+    first_ids = "SELECT id FROM steps ORDER BY rowid LIMIT 50"
+    assert query(kept, first_ids) == query(other.state_dir, first_ids)
+
+
 def test_two_retries_and_then_a_human(past: Path) -> None:
     failed = query(
         past,
