@@ -270,6 +270,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("next", "n", "next match", screens=_in(RUN)),
     Action("previous", "N", "previous match", screens=_in(RUN)),
     Action("mark", "space", "mark or unmark the row", hint="mark", screens=_in(CRONS), rank=4),
+    Action("mark_orphans", "m", "mark all orphaned crons, or none", hint="mark orphans", screens=_in(CRONS)),
     Action("sort", "s", "sort by the next column", hint="sort", screens=_in(RUNS), rank=4),
     Action("reverse", "o", "turn the order round", screens=_in(RUNS)),
     Action(

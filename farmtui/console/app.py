@@ -172,7 +172,9 @@ class FarmApp(App[int]):
         self.show_hints()
 
     def _tick(self) -> None:
-        self.show_all()
+        # Farm publishes as often: what it has just shown is not drawn twice.
+        if time.monotonic() - self._heard_at >= TICK_S:
+            self.show_all()
 
     def _lively_tick(self) -> None:
         if self.room is not None and self.room.lively:

@@ -40,13 +40,26 @@ def lane_orders(view: View) -> dict[Lane, list[Run]]:
     for run in view.state.runs:
         lane = lanes.get(run.id, Lane.OTHER)
         by_lane[Lane.DONE if lane is Lane.CANCELLED else lane].append(run)
-    troubled = {finding.run for finding in view.judgement.findings}
+    troubled = _troubled(view)
     for lane in (Lane.PENDING, Lane.RUNNING):
         by_lane[lane].sort(key=lambda run: run.id not in troubled)
     by_lane[Lane.HUMAN].sort(key=_ended)
     for lane in (Lane.FAILED, Lane.DONE):
         by_lane[lane].sort(key=_ended, reverse=True)
     return by_lane
+
+
+def _same_order(view: View, before: View) -> bool:
+    """Whether `lane_orders` would answer as before."""
+    return (
+        view.state.runs is before.state.runs
+        and view.judgement.lanes == before.judgement.lanes
+        and _troubled(view) == _troubled(before)
+    )
+
+
+def _troubled(view: View) -> set[str | None]:
+    return {finding.run for finding in view.judgement.findings}
 
 
 def _ended(run: Run) -> datetime:
@@ -68,6 +81,8 @@ class BoardScreen(FarmScreen):
         self._view: View | None = None
         self._index: Index | None = None
         self._orders: Mapping[Lane, list[Run]] = {}
+        self._ids: Mapping[Lane, tuple[str, ...]] = {}
+        self._cancelled = 0
         self._focused = Lane.RUNNING
         self._chosen: str | None = None
         self._now = _NEVER
@@ -85,9 +100,13 @@ class BoardScreen(FarmScreen):
     def show(self, view: View, now: datetime) -> None:
         self._now = now
         if view is not self._view:
+            self._index = Index(view, self._index)
+            if self._view is None or not _same_order(view, self._view):
+                self._orders = lane_orders(view)
+                self._ids = {lane: tuple(run.id for run in runs) for lane, runs in self._orders.items()}
+                lanes = view.judgement.lanes
+                self._cancelled = sum(lanes.get(run_id) is Lane.CANCELLED for run_id in self._ids[Lane.DONE])
             self._view = view
-            self._index = Index(view)
-            self._orders = lane_orders(view)
         self._follow_chosen()
         self._show_lanes()
         self._show_preview()
@@ -103,12 +122,10 @@ class BoardScreen(FarmScreen):
         index, shown_all, total_all = self._index, 0, 0
         assert index is not None
         for lane in LANES:
-            runs = self._orders[lane]
-            ids = [run.id for run in runs if not pattern or matches(run, index.lane(run.id), pattern)]
-            cancelled = (
-                sum(1 for run in runs if index.lane(run.id) is Lane.CANCELLED) if lane is Lane.DONE else 0
-            )
-            aside = f"⊘ {cancelled}" if cancelled else ""
+            runs, ids = self._orders[lane], self._ids[lane]
+            if pattern:
+                ids = tuple(run.id for run in runs if matches(run, index.lane(run.id), pattern))
+            aside = f"⊘ {self._cancelled}" if lane is Lane.DONE and self._cancelled else ""
             self._lane(lane).show_cards(ids, self._card, len(runs), aside)
             shown_all, total_all = shown_all + len(ids), total_all + len(runs)
         self.query_one(FilterBar).say(shown_all, total_all)

@@ -226,8 +226,8 @@ class RowList(ScrollView, can_focus=True):
 
     @property
     def content_width(self) -> int:
-        """Cells that a line has."""
-        return self.size.width
+        """Cells that a line has beside the scrollbar, where there is one."""
+        return self.scrollable_content_region.width
 
     @property
     def _rows_in_sight(self) -> int:

@@ -87,7 +87,7 @@ class RunsScreen(FarmScreen):
     def show(self, view: View, now: datetime) -> None:
         self._now = now
         if view is not self._view:
-            self._view, self._index = view, Index(view)
+            self._view, self._index = view, Index(view, self._index)
             self._arrange()
         else:
             self.query_one(LineTable).redraw_changed()

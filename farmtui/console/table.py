@@ -115,6 +115,12 @@ class LineTable(RowList):
         self.action_move(1)
         self.post_message(self.Moved(self))
 
+    def mark(self, row_ids: Iterable[str]) -> None:
+        """Mark these rows, and no others."""
+        self._marked = dict.fromkeys(row_id for row_id in row_ids if row_id in self._ids)
+        self.redraw_changed()
+        self.post_message(self.Moved(self))
+
     def clear_marks(self) -> bool:
         """Unmark all; False where nothing was marked."""
         if not self._marked:

@@ -14,11 +14,18 @@ if TYPE_CHECKING:
 
 
 class Index:
-    """One View's runs by id, with what is known about each."""
+    """One View's runs by id, with what is known about each.
 
-    def __init__(self, view: View) -> None:
+    Args:
+        before: the index of an earlier View: what it gathered of the same runs is taken over.
+    """
+
+    def __init__(self, view: View, before: Index | None = None) -> None:
         self._view = view
-        self._runs = {run.id: run for run in view.state.runs}
+        same = before is not None and before._view.state.runs is view.state.runs
+        self._runs: dict[str, Run] = (
+            before._runs if same and before is not None else {run.id: run for run in view.state.runs}
+        )
         self._findings: dict[str, list[Finding]] = {}
         for finding in view.judgement.findings:
             if finding.run is not None:

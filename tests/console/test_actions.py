@@ -32,10 +32,21 @@ from tests.console.support import a_view, busy_view
 STALE = Target("#214 implement", run="run-214", step="implement")
 ESCALATED = Target("#209 verify", run="run-209", step="verify")
 RESERVED = {
-    "1": BOARD, "2": RUNS, "3": ESCALATIONS, "4": MEDIC, "5": CRONS, "question_mark": "help", "slash": "filter",
-    "colon": "palette", "ctrl+p": "palette", "y": "copy", "ctrl+r": "refresh", "u": "undo", "q": "quit",
+    "1": BOARD,
+    "2": RUNS,
+    "3": ESCALATIONS,
+    "4": MEDIC,
+    "5": CRONS,
+    "question_mark": "help",
+    "slash": "filter",
+    "colon": "palette",
+    "ctrl+p": "palette",
+    "y": "copy",
+    "ctrl+r": "refresh",
+    "u": "undo",
+    "q": "quit",
     "escape": "back",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("screen", SCREENS)

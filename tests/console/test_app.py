@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -83,7 +82,7 @@ async def test_nothing_is_drawn_behind_a_dialog(monkeypatch: pytest.MonkeyPatch)
         assert farm.publish is not None
         farm.publish(view)
         await until(lambda: app.view is view)
-        app._tick()
+        app.show_all()
         assert drawn == []
         await press(app, pilot, "escape")
         assert "Came meanwhile" in text_of(app)
@@ -310,14 +309,14 @@ async def test_y_copies_one_thing_after_the_other(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.fixture
-def fake_tmux(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def fake_tmux(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A tmux that writes down what it is given."""
     program = tmp_path / "bin" / "tmux"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/args\ncat > {tmp_path}/buffer\n')
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
-    yield tmp_path
+    return tmp_path
 
 
 async def test_in_tmux_the_text_goes_through_tmux(fake_tmux: Path) -> None:
