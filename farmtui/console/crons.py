@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 COLUMNS = (
     Column("sign", "", 1),
-    Column("workflow", "workflow", 11),
-    Column("agent", "agent", 12),
+    Column("workflow", "workflow", 11, grows=True),
+    Column("agent", "agent", 12, grows=True),
     Column("state", "state", 15, grows=True),
     Column("next", "next", 9, align="right", priority=2),
     Column("last", "last", 9, align="right", priority=3),
@@ -76,6 +76,13 @@ class CronsScreen(ListScreen[CronRow]):
     def do_mark(self) -> None:
         """Mark or unmark the job at the cursor."""
         self.table.toggle_mark()
+
+    def do_mark_orphans(self) -> None:
+        """Mark all orphans; unmark all where they are marked already."""
+        orphans = [key for key, row in self._rows.items() if row.orphan is not None]
+        if not orphans:
+            self.farm_app.say("no cron is orphaned")
+        self.table.mark(() if set(orphans) == set(self.table.marked) else orphans)
 
     def do_back(self) -> None:
         """Unmark, else as everywhere."""

@@ -52,10 +52,16 @@ def retry_rows(plan: Plan) -> list[tuple[str, str]]:
     ]
     created = [call.name.rsplit("/", 1)[-1] for call in plan.crons if call.action is CronAction.ADD]
     crons = (
-        f"creates {len(created)} missing crons: {', '.join(created)}" if created else "the crons are there"
+        f"creates {_counted(len(created), 'missing cron')}: {', '.join(created)}"
+        if created
+        else "the crons are there"
     )
     resets = f"resets {'; '.join(counters)}" if counters else "no counter stands in the way"
     return [("retry", resets), ("", crons), *(("", note) for note in plan.notes)]
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def as_text(rows: Iterable[tuple[str, str]]) -> str:

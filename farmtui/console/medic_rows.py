@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from farmtui.clock import age
+from farmtui.medic.judge import CHECKS
 from farmtui.state import Finding, Judgement, NotChecked, Severity
 
 # Signs of severity, each with its word in the column beside it.
 SEVERITY_SIGNS = {Severity.CRITICAL: "!!", Severity.WARNING: " !", Severity.INFO: " ·"}
 _ORDER = {severity: rank for rank, severity in enumerate(Severity)}
+_CAUSES = {name: rank for rank, (name, _) in enumerate(CHECKS)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,7 @@ def medic_rows(judgement: Judgement) -> tuple[MedicRow, ...]:
         judgement.findings,
         key=lambda finding: (
             worst[finding.check],
+            _CAUSES.get(finding.check, len(_CAUSES)),
             finding.check,
             _ORDER[finding.severity],
             finding.since.timestamp() if finding.since else float("inf"),

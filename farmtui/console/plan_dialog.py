@@ -60,7 +60,8 @@ class PlanDialog(ModalScreen[bool]):
     PlanDialog #plan-more { height: 1; color: $text-muted; }
     PlanDialog #plan-phrase { height: 1; border: none; padding: 0; }
     PlanDialog #plan-ask { height: auto; color: $warning; }
-    PlanDialog #plan-buttons { height: 1; align-horizontal: right; }
+    PlanDialog #plan-buttons { height: 1; }
+    PlanDialog #plan-keys { width: 1fr; height: 1; color: $text-muted; }
     PlanDialog Button { margin-left: 2; min-width: 12; }
     """
 
@@ -89,6 +90,7 @@ class PlanDialog(ModalScreen[bool]):
             phrase.cursor_blink = False
             yield phrase
             with Horizontal(id="plan-buttons"):
+                yield Static(id="plan-keys", markup=False)
                 yield Button("Cancel", id="cancel", compact=True)
                 yield Button("Do it", id="apply", compact=True)
 
@@ -109,6 +111,7 @@ class PlanDialog(ModalScreen[bool]):
         apply.display = bool(question.verb)
         apply.disabled = question.phrase is not None or not question.verb
         self.query_one("#cancel", Button).label = "Cancel" if question.verb else "Close"
+        self.query_one("#plan-keys", Static).update(_keys(question))
         phrase = self.query_one("#plan-phrase", Input)
         phrase.value = ""
         phrase.display = self.query_one("#plan-ask").display = question.phrase is not None
@@ -149,6 +152,12 @@ class PlanDialog(ModalScreen[bool]):
 
     def action_scroll(self, rows: int) -> None:
         self.query_one("#plan-rows", VerticalScroll).scroll_relative(y=rows, animate=False)
+
+
+def _keys(question: Question) -> str:
+    if not question.verb:
+        return "Esc closes"
+    return "Esc cancels" if question.phrase is not None else "y does it · Esc cancels"
 
 
 def _table(rows: Sequence[tuple[str, str]]) -> Table:

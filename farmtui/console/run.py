@@ -213,7 +213,9 @@ class RunScreen(FarmScreen):
 
     def _show_tabs(self) -> None:
         pieces = [(f"[{tab}]", "accent") if tab is self._tab else (f" {tab} ", "muted") for tab in _TABS]
-        self.query_one("#run-tabs", LineView).show(pieces, [(f"{self._text.status_text} ", "muted")])
+        keys = "Tab next · Enter reads" if self._timeline.display else "Tab next · Esc back"
+        right = " · ".join(part for part in (self._text.status_text, keys) if part)
+        self.query_one("#run-tabs", LineView).show([(" ", ""), *pieces], [(f"{right} ", "muted")])
 
     # ------------------------------------------------------------ reading
 
@@ -274,6 +276,7 @@ class RunScreen(FarmScreen):
         """Give the text the whole screen, and the keys."""
         self._timeline.display = False
         self._text.focus()
+        self._show_tabs()
 
     def do_back(self) -> None:
         """Out of the search, out of the text, out of the screen."""
@@ -285,6 +288,7 @@ class RunScreen(FarmScreen):
         elif not self._timeline.display:
             self._timeline.display = True
             self._timeline.focus()
+            self._show_tabs()
         else:
             self.farm_app.do_back()
 

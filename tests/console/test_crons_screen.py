@@ -109,3 +109,23 @@ async def test_hostile_text_is_shown_as_marks() -> None:
         await press(app, pilot, "5")
         assert "[bold]b[/bold]" in text_of(app)
         assert not any(char in text_of(app) for char in RAW)
+
+
+async def test_m_marks_all_orphans_and_none_again() -> None:
+    async with shown(busy_view()) as (app, _, pilot):
+        await press(app, pilot, "5", "G", "m")
+        assert app.room is not None
+        assert app.room.target().crons == tuple(
+            f"cron-meadow-{name}" for name in ("builder", "closer", "scout")
+        )
+        assert app.room.target().label == "3 marked crons"
+        await press(app, pilot, "m")
+        assert app.room.target().crons == ("cron-relay-verifier",)
+
+
+async def test_the_cost_stands_beside_the_scrollbar() -> None:
+    crons = tuple(a_cron("meadow", f"agent-{number:02d}") for number in range(40))
+    async with shown(busy_view(crons=crons)) as (app, _, pilot):
+        await press(app, pilot, "5")
+        (line,) = [line for line in text_of(app).splitlines() if "agent-03" in line]
+        assert " 12" in line[-6:]
