@@ -30,8 +30,9 @@ class Terminal:
         self._stream = pyte.ByteStream(self._screen)
         self.pid, self._fd = pty.fork()
         if self.pid == 0:
+            # Before the program starts: a change of size in mid-start would cost it a second layout.
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
             os.execvpe(argv[0], list(argv), {**environ, "TERM": "xterm-256color"})
-        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
 
     def text(self) -> str:
         """The screen's lines as they stand."""
