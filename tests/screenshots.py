@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from textual.app import App
 from textual.pilot import Pilot
 
 from farmtui.clock import FixedClock
@@ -36,7 +37,10 @@ _FONTS = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One picture: the keys that lead there, and a word that stands there when it is drawn."""
+    """One picture: the keys that lead there, and a word that stands there when it is drawn.
+
+    A key ``to WORD`` moves down until the chosen row holds that word.
+    """
 
     keys: tuple[str, ...]
     shows: str
@@ -45,9 +49,9 @@ class Picture:
 
 PICTURES: Mapping[str, Picture] = {
     "board": Picture((), "Export orders", (160, 36)),
-    "run": Picture(("2", "slash", *"OAuth", "enter", "enter"), "Take the answer", (120, 36)),
-    "medic": Picture(("4", "j"), "story S-3 running"),
-    "plan": Picture(("4", "j", "R"), "Cancel", (100, 26)),
+    "run": Picture(("2", "slash", *"OAuth", "enter", "enter", "tab", "tab", "tab"), "## S-3", (120, 34)),
+    "medic": Picture(("4", "to stale-claim"), "story S-3 running", (120, 18)),
+    "plan": Picture(("4", "to stale-claim", "R"), "Cancel", (100, 26)),
     "escalations": Picture(("3",), "sent back"),
     "crons": Picture(("5",), "model not allowed"),
     "board-80": Picture((), "OAuth", (80, 24)),
@@ -67,8 +71,11 @@ def draw(farm: DemoFarm, picture: Picture) -> str:
         async with app.run_test(size=picture.size) as pilot:
             await _until(pilot, lambda: _settled(app))
             for key in picture.keys:
-                await pilot.press(key)
-                await pilot.pause()
+                if key.startswith("to "):
+                    await _choose(pilot, key.removeprefix("to "))
+                else:
+                    await pilot.press(key)
+                    await pilot.pause()
             await _until(pilot, lambda: picture.shows in _text(app))
             await pilot.pause(0.3)
             return app.export_screenshot(title="farm demo")
@@ -92,8 +99,18 @@ def _settled(app: FarmApp) -> bool:
     return view is not None and view.state.tallied and {"missing-crons", "orphaned-crons"} <= found
 
 
-def _text(app: FarmApp) -> str:
+def _text(app: App[int]) -> str:
     return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+
+
+async def _choose(pilot: Pilot[int], word: str) -> None:
+    await pilot.press("g")
+    for _ in range(40):
+        await pilot.pause()
+        if any(line.startswith("▌") and word in line for line in _text(pilot.app).splitlines()):
+            return
+        await pilot.press("j")
+    raise SystemExit(f"no row with {word!r}:\n{_text(pilot.app)}")
 
 
 async def _until(pilot: Pilot[int], there: Callable[[], bool]) -> None:

@@ -130,8 +130,9 @@ def _play_run(
         clock.moment += wait * unit
         claim = ants.claim(agents[visit.step], run_id)
         assert claim is not None, (past, visit)
-        _write_progress(ants, script, claim, clock, lines=2)
-        if past.claimed and visit is visits[-1]:
+        halted = bool(past.claimed) and visit is visits[-1]
+        _write_progress(ants, script, claim, clock, lines=2 if halted else 5)
+        if halted:
             return claim
         clock.moment += duration * unit
         _report(ants, script, claim, visit, past)
