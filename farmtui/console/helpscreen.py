@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _SIGNS = (
     "● done   ◐ running   ◌ pending   ○ waiting   ✗ failed",
     "‼ needs a human   ⊘ cancelled or skipped   ? unknown",
-    "!! critical   ! warning   · to know   ▲ stale, not readable",
+    "!! critical   ! warning   · to know   ▲ stale",
 )
 _KEY_CELLS = 11
 _MOVING = (

@@ -53,7 +53,7 @@ class LaneList(RowList):
     COMPONENT_CLASSES: ClassVar[set[str]] = {"lanelist--head-focused"}
     DEFAULT_CSS = """
     LaneList { border-left: solid $panel; }
-    LaneList > .lanelist--head-focused { background: $cursor; text-style: bold; }
+    LaneList > .lanelist--head-focused { background: $cursor; text-style: $cursor-text-style; }
     """
 
     def __init__(self, lane: Lane) -> None:

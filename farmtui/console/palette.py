@@ -120,6 +120,7 @@ class Palette(ModalScreen[Choice | None]):
             )
             table.head_height = 0
             table.can_focus = False
+            table.led = True
             yield table
 
     def on_screen_resume(self) -> None:

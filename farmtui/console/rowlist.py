@@ -33,6 +33,8 @@ class RowList(ScrollView, can_focus=True):
     head_height = 0
     # Whether the cursor is shown while the focus is elsewhere.
     shows_blurred = True
+    # Whether it is shown as in focus while an input beside it has the keys.
+    led = False
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("j,down", "move(1)", show=False),
@@ -45,7 +47,7 @@ class RowList(ScrollView, can_focus=True):
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rowlist--cursor", "rowlist--cursor-blurred"}
     DEFAULT_CSS = """
     RowList { height: 1fr; overflow-x: hidden; overflow-y: auto; scrollbar-size-vertical: 1; }
-    RowList > .rowlist--cursor { background: $cursor; }
+    RowList > .rowlist--cursor { background: $cursor; text-style: $cursor-text-style; }
     RowList > .rowlist--cursor-blurred { background: $cursor-blurred; }
     """
 
@@ -291,9 +293,10 @@ class RowList(ScrollView, can_focus=True):
         pieces = self._lines(self._ids[index], width)[line]
         mark: Piece = (" ", "")
         if index == self._cursor and pieces and (self.has_focus or self.shows_blurred):
-            name = "rowlist--cursor" if self.has_focus else "rowlist--cursor-blurred"
+            focused = self.has_focus or self.led
+            name = "rowlist--cursor" if focused else "rowlist--cursor-blurred"
             base = base + self.get_component_rich_style(name, partial=True)
-            mark = (CURSOR, "accent" if self.has_focus else "muted")
+            mark = (CURSOR, "accent" if focused else "muted")
         return strip_of((mark, *pieces), width, tones, base)
 
     def _lines(self, row_id: str, width: int) -> tuple[tuple[Piece, ...], ...]:

@@ -140,18 +140,18 @@ class LineTable(RowList):
 
     def draw_head(self, width: int) -> tuple[tuple[Piece, ...], ...]:
         pieces: list[Piece] = [("  ", "")]
-        for at, room in fit(self._columns, width - 2):
+        for at, room in fit(self._columns, width - 3):
             column = self._columns[at]
             title = column.title
             if self._sort is not None and self._sort[0] == column.key:
                 title += " ▼" if self._sort[1] else " ▲"
             pieces += [(pad(title, room, column.align), "head"), (" ", "")]
-        return (tuple(pieces[:-1]),)
+        return (tuple(pieces),)
 
     def draw_row(self, row_id: str, width: int) -> tuple[tuple[Piece, ...], ...]:
         cells = self._draw(row_id)
         pieces: list[Piece] = [("◆" if row_id in self._marked else " ", "accent")]
-        for at, room in fit(self._columns, width - 1):
+        for at, room in fit(self._columns, width - 2):
             text, tone = cells[at]
             pieces += [(pad(text, room, self._columns[at].align), tone), (" ", "")]
-        return (tuple(pieces[:-1]),)
+        return (tuple(pieces),)

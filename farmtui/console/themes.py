@@ -24,7 +24,12 @@ _DARK = Theme(
     surface="#1b1f23",
     panel="#23282d",
     dark=True,
-    variables={"tone-muted": "#9aa4ae", "cursor": "#2f4050", "cursor-blurred": "#23292f"},
+    variables={
+        "tone-muted": "#9aa4ae",
+        "cursor": "#2f4050",
+        "cursor-blurred": "#23292f",
+        "cursor-text-style": "none",
+    },
 )
 _LIGHT = Theme(
     name=LIGHT,
@@ -39,11 +44,16 @@ _LIGHT = Theme(
     surface="#f1efe9",
     panel="#e6e3da",
     dark=False,
-    variables={"tone-muted": "#565d64", "cursor": "#cfdcea", "cursor-blurred": "#e8e6df"},
+    variables={
+        "tone-muted": "#565d64",
+        "cursor": "#cfdcea",
+        "cursor-blurred": "#e8e6df",
+        "cursor-text-style": "none",
+    },
 )
 
 
-def _ansi(name: str, base: str, cursor: str, muted: str) -> Theme:
+def _ansi(name: str, base: str) -> Theme:
     theme = BUILTIN_THEMES[base]
     return Theme(
         name=name,
@@ -62,9 +72,11 @@ def _ansi(name: str, base: str, cursor: str, muted: str) -> Theme:
         dark=theme.dark,
         variables={
             **theme.variables,
-            "tone-muted": muted,
-            "cursor": cursor,
+            "tone-muted": "ansi_default",
+            # Of 16 colours none lies well under all the others.
+            "cursor": "ansi_default",
             "cursor-blurred": "ansi_default",
+            "cursor-text-style": "reverse",
         },
     )
 
@@ -72,18 +84,18 @@ def _ansi(name: str, base: str, cursor: str, muted: str) -> Theme:
 THEMES: tuple[Theme, ...] = (
     _DARK,
     _LIGHT,
-    _ansi(ANSI_DARK, "ansi-dark", "ansi_blue", "ansi_default"),
-    _ansi(ANSI_LIGHT, "ansi-light", "ansi_cyan", "ansi_default"),
+    _ansi(ANSI_DARK, "ansi-dark"),
+    _ansi(ANSI_LIGHT, "ansi-light"),
 )
 
 
 def default_theme(environ: Mapping[str, str]) -> str:
     """The theme for a terminal: 16 colours where it promises no more.
 
-    `FARM_THEME` names another one.
+    `FARM_THEME` names another one of `THEMES`.
     """
     names = {theme.name for theme in THEMES}
-    if (wanted := environ.get("FARM_THEME")) and wanted in names | set(BUILTIN_THEMES):
+    if (wanted := environ.get("FARM_THEME")) and wanted in names:
         return wanted
     term = environ.get("TERM", "")
     many = "256color" in term or "truecolor" in term or environ.get("COLORTERM") in ("truecolor", "24bit")
