@@ -20,7 +20,7 @@ COLUMNS = (
     Column("sign", "", 1),
     Column("workflow", "workflow", 11, grows=True),
     Column("agent", "agent", 12, grows=True),
-    Column("state", "state", 15, grows=True),
+    Column("state", "state", 22, grows=True),
     Column("next", "next", 9, align="right", priority=2),
     Column("last", "last", 9, align="right", priority=3),
     Column("every", "schedule", 9, priority=4),
