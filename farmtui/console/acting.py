@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 # How often a step that is followed is looked at.
 FOLLOW_S = 2.0
+# How long is said what came of an action, and of following a step: whoever waits may look away.
+OUTCOME_S = 20.0
+RESULT_S = 120.0
 # From so many on, deleting crons asks for a phrase to be typed.
 MANY_CRONS = 5
 _PLAN_DIALOG, _INPUT_DIALOG = "plan-dialog", "input-dialog"
@@ -202,7 +205,7 @@ class Acting:
         run_now = self._app.view.state.run(run) if self._app.view is not None else None
         label = run_now.label if run_now is not None else run[:8]
         tone = "done" if status.state is FollowState.CLAIMED else "warning"
-        self._say(f"{label}: {status.text}", tone, stays=True)
+        self._say(f"{label}: {status.text}", tone, seconds=RESULT_S)
 
     async def _guarded(self, acting: Coroutine[Any, Any, None]) -> None:
         """No fault of ours ends the console: it is said."""
@@ -213,8 +216,10 @@ class Acting:
         finally:
             self._busy = None
 
-    def _say(self, text: str, tone: str = "strong", *, stays: bool = False) -> None:
-        self._app.say(safe_line(mask_text(text)), tone, stays=stays)
+    def _say(
+        self, text: str, tone: str = "strong", *, stays: bool = False, seconds: float = OUTCOME_S
+    ) -> None:
+        self._app.say(safe_line(mask_text(text)), tone, stays=stays, seconds=seconds)
 
 
 def _look(follow: Follow) -> FollowStatus:

@@ -292,23 +292,22 @@ class FarmApp(App[int]):
 
     def do_palette(self) -> None:
         """Choose an action, or a run to open."""
-        self._work(self._choose(), "palette")
-
-    async def _choose(self) -> None:
-        from farmtui.console.palette import Palette
+        from farmtui.console.palette import Choice, Palette
 
         room = self.room
         if room is None:
             return
         palette = self._dialog("palette", Palette)
-        palette.load(room.NAME, self.view, room.target(), self.readonly)
-        choice = await self.push_screen_wait(palette)
-        if choice is None:
-            return
-        if choice.run is not None:
-            self.open_run(choice.run)
-        elif choice.action is not None:
-            self.run_action_on(choice.action, palette.target)
+        palette.load(room.NAME, self.view, target := room.target(), self.readonly)
+
+        def chosen(choice: Choice | None) -> None:
+            if choice is not None and choice.run is not None:
+                self.open_run(choice.run)
+            elif choice is not None and choice.action is not None:
+                self.run_action_on(choice.action, target)
+
+        # Not in a worker: keys typed right after `:` must not reach the screen below.
+        self.push_screen(palette, chosen)
 
     def do_help(self) -> None:
         """The keys of where we are."""
@@ -349,10 +348,12 @@ class FarmApp(App[int]):
 
     # ------------------------------------------------------------ saying
 
-    def say(self, text: str, tone: str = "strong", *, stays: bool = False) -> None:
+    def say(
+        self, text: str, tone: str = "strong", *, stays: bool = False, seconds: float = MESSAGE_S
+    ) -> None:
         """Show one safe line in place of the hints.
 
-        It goes with the next action or after a while; one that `stays` goes only when something else is said.
+        It goes with the next action or after `seconds`; one that `stays` goes only when another is said.
         """
         message = (f" {text} ", tone) if text else None
         if message == self._message:
@@ -361,7 +362,7 @@ class FarmApp(App[int]):
         self._visits += 1
         if text and not stays:
             visit = self._visits
-            self.set_timer(MESSAGE_S, lambda: self._unsay(visit))
+            self.set_timer(seconds, lambda: self._unsay(visit))
         self.show_hints()
 
     def _unsay(self, visit: int) -> None:

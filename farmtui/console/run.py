@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
 from farmtui.antfarm.templates import KeyUse, key_table
@@ -33,7 +34,22 @@ if TYPE_CHECKING:
 PROGRESS_S = 2.0
 _TABS = tuple(Tab)
 _LINES_ALWAYS = 3  # title, tabs, label
+_WIDE = 76  # from here on the tabs' line has room for keys
 _TEXT_LINES = 9  # what the text keeps where the timeline could use more
+
+
+class SearchLine(Input):
+    """Where one types what to search the text for; takes no room otherwise."""
+
+    # With priority: a key typed right after Enter is the screen's already.
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "screen.find", show=False, priority=True),
+        Binding("escape", "screen.leave_search", show=False, priority=True),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__(id="run-search", placeholder="search: Enter finds, n and N step", compact=True)
+        self.cursor_blink = False
 
 
 class RunScreen(FarmScreen):
@@ -74,9 +90,7 @@ class RunScreen(FarmScreen):
         yield LineView("run-tabs")
         yield LineView("run-label")
         yield LongText("run-text")
-        search = Input(id="run-search", placeholder="search, Enter finds, n and N step", compact=True)
-        search.cursor_blink = False
-        yield search
+        yield SearchLine()
 
     def on_mount(self) -> None:
         self.query_one(TimelineView).focus()
@@ -214,6 +228,8 @@ class RunScreen(FarmScreen):
     def _show_tabs(self) -> None:
         pieces = [(f"[{tab}]", "accent") if tab is self._tab else (f" {tab} ", "muted") for tab in _TABS]
         keys = "Tab next · Enter reads" if self._timeline.display else "Tab next · Esc back"
+        if self.size.width < _WIDE:
+            keys = ""
         right = " · ".join(part for part in (self._text.status_text, keys) if part)
         self.query_one("#run-tabs", LineView).show([(" ", ""), *pieces], [(f"{right} ", "muted")])
 
@@ -275,19 +291,16 @@ class RunScreen(FarmScreen):
     def action_zoom(self) -> None:
         """Give the text the whole screen, and the keys."""
         self._timeline.display = False
-        self._text.focus()
+        self.set_focus(self._text)
         self._show_tabs()
 
     def do_back(self) -> None:
         """Out of the search, out of the text, out of the screen."""
-        search = self.query_one("#run-search", Input)
-        if search.display:
-            self._close_search()
-        elif self._text.pattern:
+        if self._text.pattern:
             self._text.search("")
         elif not self._timeline.display:
             self._timeline.display = True
-            self._timeline.focus()
+            self.set_focus(self._timeline)
             self._show_tabs()
         else:
             self.farm_app.do_back()
@@ -296,19 +309,20 @@ class RunScreen(FarmScreen):
 
     def do_filter(self) -> None:
         """Ask for what to search the text for."""
-        search = self.query_one("#run-search", Input)
+        search = self.query_one(SearchLine)
         search.value = self._text.pattern
         search.display = True
-        search.focus()
+        self.set_focus(search, scroll_visible=False)
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        self._close_search()
-        self._text.search(event.value)
+    def action_find(self) -> None:
+        """Search for what was typed."""
+        self._text.search(self.query_one(SearchLine).value)
+        self.action_leave_search()
 
-    def _close_search(self) -> None:
-        self.query_one("#run-search", Input).display = False
-        (self._timeline if self._timeline.display else self._text).focus()
+    def action_leave_search(self) -> None:
+        """Give the keys back to what had them."""
+        self.set_focus(self._timeline if self._timeline.display else self._text)
+        self.query_one(SearchLine).display = False
 
     def do_next(self) -> None:
         """The next match."""
