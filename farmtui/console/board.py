@@ -177,7 +177,7 @@ class BoardScreen(FarmScreen):
         if self._first_look:
             self._first_look = False
             self._focused = self._where_to_begin()
-            self._lane(self._focused).focus(scroll_visible=False)
+            self.set_focus(self._lane(self._focused), scroll_visible=False)
             return
         if self._chosen is None or self._index is None or self._chosen not in self._index:
             return
@@ -187,7 +187,7 @@ class BoardScreen(FarmScreen):
             self._focused = lane
             self._show_lanes()
             self._lane(lane).select(self._chosen)
-            self._lane(lane).focus(scroll_visible=False)
+            self.set_focus(self._lane(lane), scroll_visible=False)
 
     def _where_to_begin(self) -> Lane:
         urgent = (Lane.HUMAN, Lane.RUNNING, Lane.PENDING, Lane.FAILED, Lane.DONE)
@@ -254,7 +254,7 @@ class BoardScreen(FarmScreen):
         lanes = [lane for lane in LANES if self._lane(lane).display]
         at = lanes.index(self._focused) + by if self._focused in lanes else 0
         if around or 0 <= at < len(lanes):
-            self._lane(lanes[at % len(lanes)]).focus(scroll_visible=False)
+            self.set_focus(self._lane(lanes[at % len(lanes)]), scroll_visible=False)
 
     def do_filter(self) -> None:
         """Type a filter."""
@@ -263,7 +263,7 @@ class BoardScreen(FarmScreen):
     def do_back(self) -> None:
         """Filter no more; else back."""
         if self.query_one(FilterBar).clear():
-            self._lane(self._focused).focus(scroll_visible=False)
+            self.set_focus(self._lane(self._focused), scroll_visible=False)
         else:
             self.farm_app.do_back()
 
@@ -274,7 +274,8 @@ class BoardScreen(FarmScreen):
             self._show_preview()
 
     def on_filter_bar_done(self) -> None:
-        self._lane(self._focused).focus(scroll_visible=False)
+        # The filter may have moved the choice into another lane.
+        self.set_focus(self._lane(self._focused), scroll_visible=False)
 
     def _go_where_found(self) -> None:
         """Where the filter leaves nothing in the lane, the cursor goes to one in which it does."""

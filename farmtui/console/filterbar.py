@@ -8,21 +8,23 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.message import Message
+from textual.widget import Widget
 from textual.widgets import Input, Static
 
 
 class FilterBar(Horizontal):
     """Takes no room while there is no filter.
 
-    `Changed` comes with every letter, `Done` when the list should have the focus again.
+    `Changed` comes with every letter, `Done` when what had the focus before has it again.
     """
 
+    # With priority: a key typed right after Enter is the list's already, not a letter of the filter.
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "clear", show=False),
-        Binding("down", "done", show=False),
+        Binding("escape", "clear", show=False, priority=True),
+        Binding("enter,down", "done", show=False, priority=True),
     ]
     DEFAULT_CSS = """
-    FilterBar { height: 1; display: none; dock: bottom; margin-bottom: 1; background: $surface; }
+    FilterBar { height: 1; display: none; dock: bottom; background: $surface; }
     FilterBar #filter-sign { width: 10; color: $accent; text-style: bold; padding: 0 1; }
     FilterBar Input { width: 1fr; height: 1; border: none; padding: 0; background: $surface; }
     FilterBar Input:focus { border: none; background: $surface; }
@@ -41,6 +43,7 @@ class FilterBar(Horizontal):
 
     def __init__(self) -> None:
         super().__init__(id="filter")
+        self._returns_to: Widget | None = None
         self._input = Input(id="filter-input", compact=True, select_on_focus=False)
         self._input.cursor_blink = False
         self._count = Static("", id="filter-count", markup=False)
@@ -57,14 +60,18 @@ class FilterBar(Horizontal):
 
     def edit(self) -> None:
         """Open it for typing."""
+        before = self.screen.focused
+        if before is not self._input:
+            self._returns_to = before
         self.display = True
-        self._input.focus()
+        self.screen.set_focus(self._input, scroll_visible=False)
 
     def clear(self) -> bool:
         """Filter no more; False where there was no filter."""
         if not self.display:
             return False
         self._input.value = ""
+        self._leave()
         self.display = False
         return True
 
@@ -74,6 +81,10 @@ class FilterBar(Horizontal):
         if self.display and self._count.content != text:
             self._count.update(text)
 
+    def _leave(self) -> None:
+        if self._input.has_focus and self._returns_to is not None:
+            self.screen.set_focus(self._returns_to, scroll_visible=False)
+
     def action_clear(self) -> None:
         self.clear()
         self.post_message(self.Done())
@@ -81,12 +92,9 @@ class FilterBar(Horizontal):
     def action_done(self) -> None:
         if not self.pattern:
             self.clear()
+        self._leave()
         self.post_message(self.Done())
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
         self.post_message(self.Changed(self.pattern))
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        self.action_done()

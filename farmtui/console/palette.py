@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -99,11 +100,6 @@ class Palette(ModalScreen[Choice | None]):
         """What to choose from when it is pushed next; what the actions are about stays `target`."""
         self._screen, self._view, self._target, self._readonly = screen, view, target, readonly
 
-    @property
-    def target(self) -> Target:
-        """What the actions are about."""
-        return self._target
-
     def compose(self) -> ComposeResult:
         with Vertical(id="palette-box") as box:
             box.border_title = "commands, or a run: number, id, words"
@@ -124,10 +120,19 @@ class Palette(ModalScreen[Choice | None]):
             yield table
 
     def on_screen_resume(self) -> None:
-        field = self.query_one(Input)
-        field.value = ""
-        field.focus()
+        self.set_focus(self.query_one(Input))
         self._find()
+
+    def on_screen_suspend(self) -> None:
+        self.query_one(Input).value = ""
+
+    def on_key(self, event: events.Key) -> None:
+        # Typed before the input had the focus.
+        field = self.query_one(Input)
+        if event.is_printable and event.character and not field.has_focus:
+            event.stop()
+            field.value += event.character
+            field.cursor_position = len(field.value)
 
     def on_input_changed(self) -> None:
         self._find()

@@ -80,7 +80,7 @@ class RunsScreen(FarmScreen):
         yield FilterBar()
 
     def on_mount(self) -> None:
-        self.query_one(LineTable).focus(scroll_visible=False)
+        self.set_focus(self.query_one(LineTable), scroll_visible=False)
 
     # ------------------------------------------------------------ drawing
 
@@ -167,14 +167,9 @@ class RunsScreen(FarmScreen):
 
     def do_back(self) -> None:
         """Filter no more; else back."""
-        if self.query_one(FilterBar).clear():
-            self.query_one(LineTable).focus(scroll_visible=False)
-        else:
+        if not self.query_one(FilterBar).clear():
             self.farm_app.do_back()
 
     def on_filter_bar_changed(self) -> None:
         self._arrange()
         self.selection_changed()
-
-    def on_filter_bar_done(self) -> None:
-        self.query_one(LineTable).focus(scroll_visible=False)
