@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import threading
 from collections.abc import Iterable, Mapping
@@ -96,8 +97,9 @@ class KeptJobs:
 def definition_for(sibling: Mapping[str, Any], agent: str, agent_id: str) -> dict[str, Any] | None:
     """A sibling's job made into another agent's of the same workflow, enabled; None where it cannot be.
 
-    Antfarm's prompts name the agent only by its id, in quotes (``step peek "<workflow>_<agent>"``), so
-    the sibling's id is replaced where it stands by itself, in name, agentId and message.
+    Antfarm's prompts name the agent only by its id (``step peek "<workflow>_<agent>"``), so the sibling's
+    id is replaced where it stands by itself, in name, agentId and message. A prompt that names nobody
+    serves every agent; one that names the sibling in other words cannot be adapted.
 
     Args:
         agent: the short name, the last part of the job's name.
@@ -108,11 +110,19 @@ def definition_for(sibling: Mapping[str, Any], agent: str, agent_id: str) -> dic
     if parts is None or not isinstance(old_id, str) or not old_id or not isinstance(payload, Mapping):
         return None
     message = payload.get("message")
-    if not isinstance(message, str) or f'"{old_id}"' not in message:
+    if not isinstance(message, str):
+        return None
+    message, named = re.subn(_alone(old_id), lambda _: agent_id, message)
+    if not named and re.search(_alone(parts[1]), message, re.IGNORECASE):
         return None
     adapted = add_params(sibling)
     adapted["name"] = f"antfarm/{parts[0]}/{agent}"
     adapted["agentId"] = agent_id
     adapted["enabled"] = True
-    adapted["payload"] = {**payload, "message": message.replace(f'"{old_id}"', f'"{agent_id}"')}
+    adapted["payload"] = {**payload, "message": message}
     return adapted
+
+
+def _alone(name: str) -> str:
+    """A pattern for a name that is no part of a longer one or of a file's."""
+    return rf"(?<![\w.-]){re.escape(name)}(?![\w-]|\.\w)"

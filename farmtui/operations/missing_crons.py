@@ -19,6 +19,8 @@ def additions(
     """The crons to create for the agents of a run's unfinished steps, and what is to be said of them.
 
     Each is made from its kept definition, else from a job of another agent of the workflow, listed or kept.
+    The agents of finished steps get theirs too where there is something to make them from, as Antfarm's own
+    resume does: the next run of the workflow begins without any while one of its crons is listed.
 
     Args:
         without_crons: leave out what cannot be created, and say so, rather than refuse.
@@ -34,13 +36,15 @@ def additions(
                 f"which crons {found.run.workflow} has is not known ({unknown}); {_otherwise(found)}"
             )
         return (), (f"which crons there are is not known ({unknown}): without them nobody goes on",)
-    missing = {agent: step for agent, step in steps.items() if found.job(step) is None}
+    missing = {agent: step for agent, step in _without_job(found).items() if agent in steps}
     notes = [
         f"{agent}'s cron is disabled: nobody claims its steps until it is enabled"
         for agent, step in steps.items()
         if (job := found.job(step)) is not None and not job.enabled
     ]
-    if missing and not _may_create(found):
+    if not _may_create(found):
+        if not missing:
+            return (), tuple(notes)
         if not without_crons:
             raise Refused(
                 f"{_crons(missing)} missing, and the gateway cannot be asked to create any "
@@ -48,12 +52,12 @@ def additions(
             )
         return (), (*notes, f"{_crons(missing)} missing and will not be created: nobody claims these steps")
     calls, lost = [], {}
-    for agent, step in missing.items():
+    for agent, step in _without_job(found).items():
         definition = _definition(found, kept, agent, step)
-        if definition is None:
-            lost[agent] = step
-        else:
+        if definition is not None:
             calls.append(CronCall(CronAction.ADD, str(definition["name"]), None, definition))
+        elif agent in missing:
+            lost[agent] = step
     if lost and not without_crons:
         raise Refused(
             f"{_crons(lost)} missing, and farm knows no job of {found.run.workflow} to make any from; "
@@ -62,6 +66,11 @@ def additions(
     if lost:
         notes.append(f"{_crons(lost)} missing and will not be created: nobody claims these steps")
     return tuple(calls), tuple(notes)
+
+
+def _without_job(found: Facts) -> dict[str, Step]:
+    """The agents of the run's steps that no listed cron wakes, in the order of the steps."""
+    return {found.agent(step): step for step in found.run.steps if found.job(step) is None}
 
 
 def _definition(found: Facts, kept: KeptJobs, agent: str, step: Step) -> Mapping[str, Any] | None:

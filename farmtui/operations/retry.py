@@ -31,7 +31,7 @@ from farmtui.text import safe_line
 
 FEEDBACK = "verify_feedback"
 GUIDANCE_CHARACTERS = 20_000
-GUIDANCE_LINE = f"\n\nOperator guidance: {{{{{GUIDANCE}}}}}"
+GUIDANCE_LINE = f"Operator guidance: {{{{{GUIDANCE}}}}}"
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _OPEN = frozenset({"pending", "running", "failed"})
 
@@ -119,10 +119,18 @@ def _way(run: Run) -> _Way:
         verify = verify_step(run, loop)
         if verify is None or at not in (loop, verify) or loop.status in FINISHED:
             continue
-        # A verify step goes back to waiting with each verdict: open, it owes one on the story done last.
-        owes = verify.status in _OPEN and any(story.status == "done" for story in run.stories)
+        owes = _owes_verdict(run, verify, at)
         return _Way(verify, loop, f"{reason}, with a story unverified") if owes else _Way(loop, None, reason)
     return _Way(at, None, reason)
+
+
+def _owes_verdict(run: Run, verify: Step, at: Step) -> bool:
+    """Whether the story done last waits for its verdict: the verify step goes back to waiting with each.
+
+    A loop that failed by one of its stories goes on with that story, whatever its verify step says.
+    """
+    states = {story.status for story in run.stories}
+    return verify.status in _OPEN and "done" in states and (at is verify or "failed" not in states)
 
 
 def _put_back(found: Facts, way: _Way, changes: Changes, notes: list[str]) -> None:
@@ -171,9 +179,6 @@ def _put_back_stories(found: Facts, changes: Changes) -> None:
 def _tell(found: Facts, way: _Way, guidance: str | None, changes: Changes) -> list[str]:
     """Put feedback and guidance into the context, and the guidance's line into the step's input."""
     cell = found.rows.run.get("context")
-    feedback = _last_feedback(found, way)
-    if guidance is None and feedback is None:
-        return []
     try:
         if not isinstance(cell, str):
             raise Refused("the run's context is no text, so nothing can be put into it")
@@ -182,17 +187,28 @@ def _tell(found: Facts, way: _Way, guidance: str | None, changes: Changes) -> li
         if guidance is not None:
             raise
         return ["its context is no JSON object: the last feedback is not put into it"]
+    feedback = _last_feedback(found, context)
+    if guidance is None and feedback is None:
+        return []
     values: dict[str, str] = {}
     notes: list[str] = []
     if feedback is not None and context.get(FEEDBACK) != feedback:
-        values[FEEDBACK] = feedback
-        if not _names(found, way.target, FEEDBACK):
+        others = _later_readers(found, way.target, FEEDBACK)
+        seen = _names(found, way.target, FEEDBACK)
+        if seen or way.loop is not None or way.target.type == "loop" or not others:
+            values[FEEDBACK] = feedback
+        else:
+            # A loop's first story would otherwise begin with what was said of another step.
+            notes.append(
+                f"the last feedback is not put into {FEEDBACK}: {others[0].name} would take it as its own"
+            )
+        if not seen:
             notes.append(
                 f"the input of {way.target.name} does not name {FEEDBACK}: its agent will not see it"
             )
     if guidance is not None:
         values[GUIDANCE] = guidance
-        notes.append(f"{found.agent(way.target)} reads the guidance when it claims {way.target.name}")
+        notes += _reader_words(found, way)
         if GUIDANCE in context:
             notes.append("it takes the place of the guidance given before")
         _add_line(found, way.target, changes)
@@ -228,6 +244,28 @@ def _names(found: Facts, step: Step, key: str) -> bool:
     return key in (name.lower() for name in required_keys(template))
 
 
+def _later_readers(found: Facts, target: Step, key: str) -> list[Step]:
+    """The steps still to be done beside the target whose inputs name a key."""
+    steps = found.run.steps
+    return [
+        step
+        for step in steps
+        if step is not target and step.status not in FINISHED and _names(found, step, key)
+    ]
+
+
+def _reader_words(found: Facts, way: _Way) -> list[str]:
+    """Who will read the guidance: the agent of the step that is retried, and of every other that names it."""
+    again = ", and with each story after it" if way.target.type == "loop" else ""
+    return [
+        f"{found.agent(way.target)} reads the guidance when it claims {way.target.name}{again}",
+        *(
+            f"{found.agent(step)} reads it too when it claims {step.name}, whose input names it already"
+            for step in _later_readers(found, way.target, GUIDANCE)
+        ),
+    ]
+
+
 def _add_line(found: Facts, step: Step, changes: Changes) -> None:
     row = _row(found.rows.steps, step.id)
     template = row.get("input_template")
@@ -235,22 +273,24 @@ def _add_line(found: Facts, step: Step, changes: Changes) -> None:
         raise Refused(f"the input of {step.name} is no text: guidance cannot be added to it")
     if _names(found, step, GUIDANCE):
         return
+    ended = template.endswith("\n")
+    line = f"{GUIDANCE_LINE}\n" if ended else f"\n{GUIDANCE_LINE}" if template else GUIDANCE_LINE
     changes.add(
         RowChange(
             table="steps",
             row=step.id,
             column="input_template",
             before=template,
-            after=template + GUIDANCE_LINE,
+            after=template + line,
             subject=f"step {step.name}",
             what="input",
-            says=f"+ “{GUIDANCE_LINE.strip()}”",
-            edits=(Edit("", len(template), "", GUIDANCE_LINE),),
+            says=f"+ “{GUIDANCE_LINE}”",
+            edits=(Edit("", len(template), "", line),),
         )
     )
 
 
-def _last_feedback(found: Facts, way: _Way) -> str | None:
+def _last_feedback(found: Facts, context: Mapping[str, object]) -> str | None:
     """What was said last about the work that failed; None where nothing was.
 
     After too many refusals Antfarm leaves the last but one in `verify_feedback`: the last is in the
@@ -264,7 +304,7 @@ def _last_feedback(found: Facts, way: _Way) -> str | None:
     verify = verify_step(run, failed)
     if verify is not None and _was_refused(found, output):
         verdict = _output(found, verify)
-        said = parse_keys(verdict).get("issues") or verdict
+        said = parse_keys(verdict).get("issues") or verdict or _issues(context)
         return said.strip() or None
     return output or None
 
@@ -274,8 +314,16 @@ def _was_refused(found: Facts, loop_output: str) -> bool:
 
     Giving up writes the reason over the loop's output; a refusal leaves the story's work in both.
     """
+    if not loop_output or parse_keys(loop_output).get("status", "").lower() == "done":
+        return True
     failed = [row for row in found.rows.stories if row["status"] == "failed"]
     return any(text_of(row.get("output")).strip() == loop_output for row in failed)
+
+
+def _issues(context: Mapping[str, object]) -> str:
+    """What the verifier objected to, as Antfarm put it into the context from its output."""
+    said = context.get("issues")
+    return said if isinstance(said, str) else ""
 
 
 def _output(found: Facts, step: Step) -> str:

@@ -112,13 +112,27 @@ def test_a_job_is_made_from_a_siblings() -> None:
 
 def test_only_the_id_itself_is_replaced() -> None:
     sibling = definition("plan")
-    sibling["payload"]["message"] = 'peek "relay_plan"; not "relay_planner", relay_plan.txt'
+    sibling["payload"]["message"] = (
+        'peek "relay_plan"; not "relay_planner", relay_plan.txt; claim relay_plan.'
+    )
 
     made = definition_for(sibling, "verify", "relay_verify")
 
     assert made is not None
-    assert made["payload"]["message"] == 'peek "relay_verify"; not "relay_planner", relay_plan.txt'
+    assert made["payload"]["message"] == (
+        'peek "relay_verify"; not "relay_planner", relay_plan.txt; claim relay_verify.'
+    )
     assert sibling["payload"]["message"].startswith('peek "relay_plan"')
+
+
+def test_a_prompt_that_names_nobody_serves_all() -> None:
+    sibling = {**definition("scout"), "payload": {"kind": "agentTurn", "message": "Look for work."}}
+
+    made = definition_for(sibling, "builder", "relay_builder")
+
+    assert made is not None
+    assert (made["name"], made["agentId"]) == ("antfarm/relay/builder", "relay_builder")
+    assert made["payload"] == sibling["payload"]
 
 
 @pytest.mark.parametrize(
@@ -128,7 +142,7 @@ def test_only_the_id_itself_is_replaced() -> None:
         {"name": "antfarm/medic"},
         {"payload": None},
         {"payload": {"kind": "agentTurn"}},
-        {"payload": {"kind": "agentTurn", "message": "a prompt that names nobody"}},
+        {"payload": {"kind": "agentTurn", "message": "You are the Scout. Look for work."}},
     ],
 )
 def test_what_cannot_be_adapted_is_not(changes: dict[str, Any]) -> None:

@@ -151,6 +151,53 @@ def test_a_loop_whose_agent_gave_up_hands_on_the_reason_not_an_old_verdict(
     assert context(yard, run)["verify_feedback"] == "cannot build"
 
 
+@pytest.mark.parametrize("verify", ["waiting", "pending", "running"])
+@pytest.mark.parametrize(
+    ("loop", "story", "verdict", "feedback"),
+    [
+        (None, "CHANGES: try 2", "STATUS: retry\nISSUES: bad 2", "bad 2"),
+        ("STATUS: done\nCHANGES: it", None, "STATUS: retry\nISSUES: bad 2", "bad 2"),
+        ("CHANGES: try 2", "CHANGES: try 2", None, "bad of the context"),
+    ],
+)
+def test_verify_exhaustion_whatever_else_the_rows_hold(
+    yard: Farmyard,
+    crons: ListedCrons,
+    verify: str,
+    loop: str | None,
+    story: str | None,
+    verdict: str | None,
+    feedback: str,
+) -> None:
+    run = exhausted(yard)
+    yard.execute("UPDATE steps SET output = ? WHERE step_id = 'grow'", loop)
+    yard.execute("UPDATE steps SET output = ?, status = ? WHERE step_id = 'verify'", verdict, verify)
+    yard.execute("UPDATE stories SET output = ? WHERE story_id = 'S-2'", story)
+    yard.execute("UPDATE runs SET context = json_set(context, '$.issues', 'bad of the context')")
+    desk = desk_on(yard.paths, crons)
+    desk.apply(desk.retry(run, "look at the logs"))
+    assert statuses(yard, run) == ["done", "pending", "waiting", "waiting"]
+    assert stories(yard, run) == [("done", 0), ("pending", 0), ("pending", 0)]
+    assert context(yard, run)["verify_feedback"] == feedback
+    assert "{{operator_guidance}}" in yard.row("steps", yard.step_id(run, "grow"))["input_template"]
+
+
+def test_what_was_said_of_another_step_is_not_a_loops_feedback(yard: Farmyard, crons: ListedCrons) -> None:
+    run = yard.add_run(
+        "orchard",
+        status="failed",
+        steps=[
+            StepRow("plan", "planner", "failed", output="no such repository", input="Plan {{task}}"),
+            StepRow("grow", "grower", loop=LOOP, input="{{current_story}} {{verify_feedback}}"),
+        ],
+    )
+    desk = desk_on(yard.paths, crons)
+    plan = desk.retry(run)
+    desk.apply(plan)
+    assert "verify_feedback" not in context(yard, run)
+    assert any("grow would take it as its own" in note for note in plan.notes)
+
+
 def test_every_failed_story_goes_back(yard: Farmyard, crons: ListedCrons) -> None:
     """Antfarm's resume takes the first only, and the loop fails at its end by the others."""
     run = exhausted(yard)
@@ -269,7 +316,7 @@ def test_guidance_reaches_the_agent_through_its_input(yard: Farmyard, crons: Lis
     assert shown.missing == ()
     # In one pass: what looks like a key in it stays text.
     assert shown.text == (
-        "Build in /srv/app. tests fail: 3 of 14\n\nOperator guidance: Mock the {{task}} clock\nand é 👩‍🚒[31m"
+        "Build in /srv/app. tests fail: 3 of 14\nOperator guidance: Mock the {{task}} clock\nand é 👩‍🚒[31m"
     )
 
 
@@ -287,6 +334,40 @@ def test_a_later_guidance_replaces_the_earlier_and_adds_no_second_line(
     template = yard.row("steps", yard.step_id(run, "build"))["input_template"]
     assert template.count("operator_guidance") == 1
     assert context(yard, run)["operator_guidance"] == "second"
+
+
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [
+        ("Build", "Build\nOperator guidance: {{operator_guidance}}"),
+        ("Build\n", "Build\nOperator guidance: {{operator_guidance}}\n"),
+        ("", "Operator guidance: {{operator_guidance}}"),
+    ],
+)
+def test_the_guidance_is_one_line_of_the_input(
+    yard: Farmyard, crons: ListedCrons, template: str, expected: str
+) -> None:
+    run = single(yard)
+    yard.execute("UPDATE steps SET input_template = ? WHERE step_id = 'build'", template)
+    desk = desk_on(yard.paths, crons)
+    desk.apply(desk.retry(run, "hello"))
+    build = yard.step_id(run, "build")
+    assert cells(yard, "steps", build, "input_template") == (expected,)
+    desk.apply(desk.undo())
+    assert cells(yard, "steps", build, "input_template") == (template,)
+
+
+def test_the_plan_says_everybody_who_will_read_it(yard: Farmyard, crons: ListedCrons) -> None:
+    run = exhausted(yard)
+    yard.execute(
+        "UPDATE steps SET input_template = '{{operator_guidance}}' WHERE step_id IN ('plan', 'pack')"
+    )
+    notes = desk_on(yard.paths, crons).retry(run, "mind the gap").notes
+    readers = [note for note in notes if " reads " in note]
+    assert readers == [
+        "grower reads the guidance when it claims grow, and with each story after it",
+        "packer reads it too when it claims pack, whose input names it already",
+    ]
 
 
 def test_a_template_that_names_the_key_itself_is_left_as_it_is(yard: Farmyard, crons: ListedCrons) -> None:
@@ -354,12 +435,13 @@ def test_missing_crons_are_made_from_the_kept_definitions(yard: Farmyard) -> Non
     crons = ListedCrons(kept=kept)
     desk = desk_on(yard.paths, crons)
     plan = desk.retry(run)
-    # Only for steps that are still to be done; scout's is.
-    assert [call.name for call in plan.crons] == ["antfarm/relay/builder", "antfarm/relay/closer"]
+    # Of finished steps too, as Antfarm's resume does: with any listed, its next run would begin without.
+    all_three = ["antfarm/relay/builder", "antfarm/relay/closer", "antfarm/relay/scout"]
+    assert sorted(call.name for call in plan.crons) == all_three
     assert "builder's new cron polls every 5m" in plan.notes
     outcome = desk.apply(plan)
     assert outcome.status is OutcomeStatus.APPLIED
-    assert crons.names() == ["antfarm/relay/builder", "antfarm/relay/closer"]
+    assert crons.names() == all_three
     made = next(one for one in crons.jobs if one["name"] == "antfarm/relay/builder")
     assert made["payload"]["message"] == 'Own prompt "relay_builder"'
     assert made["enabled"] is True
@@ -430,7 +512,7 @@ def test_a_cron_that_came_meanwhile_is_not_made_twice(yard: Farmyard) -> None:
     crons.jobs.append(job("relay", "closer", "from-antfarm"))
     outcome = desk.apply(plan)
     assert outcome.status is OutcomeStatus.APPLIED
-    assert crons.names() == ["antfarm/relay/builder", "antfarm/relay/closer"]
+    assert crons.names() == ["antfarm/relay/builder", "antfarm/relay/closer", "antfarm/relay/scout"]
     # What it did not make it does not take away again.
     desk.apply(desk.undo())
     assert "from-antfarm" in {one["id"] for one in crons.jobs}
