@@ -17,8 +17,9 @@ from farmtui.operations.plan import Plan, Refused
 from farmtui.state import Run, Step
 from farmtui.text import safe_line
 
-# Antfarm fails the step at its fifth abandonment; a reset goes up to one below.
+# Antfarm fails the step when it counts up to this; a reset counts up to it and fails nothing.
 ABANDON_LIMIT = 5
+_NEXT_TIME = "abandoned once more, Antfarm's own clean-up fails the run"
 
 
 def plan_reset(found: Facts, name: str, *, force: bool = False) -> Plan:
@@ -68,7 +69,6 @@ def plan_reset(found: Facts, name: str, *, force: bool = False) -> Plan:
                 "runId": run.id,
                 "workflowId": run.workflow,
                 "stepId": step.name,
-                "agentId": step.agent_id,
                 "detail": f"Reset by farm to pending ({counted})",
             },
         ),
@@ -124,15 +124,12 @@ def _reset_story(changes: Changes, story: Row, run: Run) -> tuple[str, list[str]
 
 def _count_abandoned(changes: Changes, row: Row, step: Step) -> tuple[str, list[str]]:
     count = step.abandoned_count + 1
-    if count >= ABANDON_LIMIT:
-        note = (
-            f"it was abandoned {step.abandoned_count} times, at {ABANDON_LIMIT} Antfarm fails the run: "
-            "the count stays, so that this reset does not"
-        )
+    if count > ABANDON_LIMIT:
+        note = f"it was abandoned {step.abandoned_count} times: the count stays; {_NEXT_TIME}"
         return f"abandon {step.abandoned_count}/{ABANDON_LIMIT}", [note]
     says = f"{step.abandoned_count} → {count} of {ABANDON_LIMIT}"
     changes.set("steps", row, f"step {step.name}", "abandoned_count", count, says)
-    return f"abandon {count}/{ABANDON_LIMIT}", []
+    return f"abandon {count}/{ABANDON_LIMIT}", [_NEXT_TIME] if count + 1 >= ABANDON_LIMIT else []
 
 
 def _row(rows: tuple[Row, ...], row_id: str) -> Row:

@@ -130,7 +130,7 @@ def test_where_antfarm_fails_the_run_a_reset_does_not(tmp_path: Path) -> None:
     desk = desk_on(yard.paths)
     desk.apply(desk.reset(run, "scout"))
     assert found(yard)["run"] == "running"
-    assert found(yard)["steps"][0][1::3] == ("pending", 4)
+    assert found(yard)["steps"][0][1::3] == ("pending", 5)
 
 
 def test_a_loop_that_waits_for_its_verifier_is_left_alone_as_there(tmp_path: Path) -> None:
