@@ -102,9 +102,9 @@ class Sources:
         self._guard(CONFIG, self._poll_config)
         self._guard(JOURNAL, self._poll_acknowledgements)
 
-    def list_crons(self, timeout: float = 3.0) -> None:
+    def list_crons(self) -> None:
         """Ask the gateway, else the CLI, else the store. A list that could not be had keeps the last one."""
-        listing = self._crons.list(timeout)
+        listing = self._crons.list()
         with self._lock:
             if listing.known:
                 self._listing = listing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from farmtui.openclaw.crons import Crons
 from farmtui.openclaw.kept import KeptJobs
 from farmtui.operations.desk import Desk
 from farmtui.operations.plan import OutcomeStatus, Refused
+from farmtui.state import CronSource
 from tests.farms import NOW, Farmyard, StepRow
 from tests.operations.kit import ALICE, job
 
@@ -100,3 +102,21 @@ def test_a_gateway_that_hangs_meanwhile_is_asked_no_more_than_once(
     assert "2 more not tried: " in outcome.problems[1]
     with pytest.raises(Refused, match="cannot be asked to delete crons"):
         desk.delete_orphans()
+
+
+@pytest.mark.parametrize("version", list(Version))
+@pytest.mark.parametrize("mode", [Mode.HUNG, Mode.STARTING])
+def test_a_gateway_that_does_not_serve_is_told_in_a_clear_line_within_3_s(
+    yard: Farmyard, version: Version, mode: Mode
+) -> None:
+    with StandInGateway(version) as gateway:
+        yard.write_config({"gateway": gateway.config()})
+        gateway.mode = mode
+        began = time.monotonic()
+        listing = Crons(yard.paths, {"PATH": ""}).list()
+        took = time.monotonic() - began
+    assert listing.source is CronSource.NONE
+    assert listing.note is not None
+    assert {Mode.HUNG: "does not answer", Mode.STARTING: "is still starting"}[mode] in listing.note
+    # The rest of the 3 s belongs to a command's start.
+    assert took < 2.7
