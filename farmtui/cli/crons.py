@@ -14,6 +14,7 @@ from farmtui.cli.screen import Screen
 from farmtui.cli.table import Column, pairs, table
 from farmtui.clock import iso
 from farmtui.state import CronJob
+from farmtui.text import safe_line
 
 _ERROR_CELLS = 200
 
@@ -116,7 +117,7 @@ def _lines(data: Mapping[str, Any], screen: Screen, *, note: str | None, others:
     else:
         yield f"No crons of Antfarm's; {others} others not shown"
     for each in missing:
-        yield f"missing: no cron wakes {each['workflow']}/{each['agent']}"
+        yield safe_line(f"missing: no cron wakes {each['workflow']}/{each['agent']}")
     if any(job["orphan_reason"] for job in jobs):
         yield "farm crons delete --orphaned deletes the orphaned ones"
 

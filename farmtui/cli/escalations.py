@@ -14,7 +14,7 @@ from farmtui.cli.runs import LANE_SOURCES, label
 from farmtui.cli.screen import Screen
 from farmtui.cli.table import pairs
 from farmtui.clock import iso
-from farmtui.state import Escalation
+from farmtui.state import Acknowledgement, Escalation
 from farmtui.text import crop, safe_line
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def escalations(ctx: typer.Context) -> Answer:
     return Answer(
         "escalations",
         {"escalations": [_data(entry, failures.get(entry.run)) for entry in found]},
-        _lines,
+        lambda data, screen: _lines(data, screen, view.state.acknowledgements),
         Exit.FINE,
         call.source_errors(*LANE_SOURCES),
     )
@@ -60,7 +60,9 @@ def _data(entry: Escalation, failure: Failure | None) -> dict[str, Any]:
     }
 
 
-def _lines(data: Mapping[str, Any], screen: Screen) -> Iterator[str]:
+def _lines(
+    data: Mapping[str, Any], screen: Screen, acknowledgements: Mapping[str, Acknowledgement]
+) -> Iterator[str]:
     entries = data["escalations"]
     if not entries:
         yield "Nobody is waited for: no failed run has a policy that names a human."
@@ -79,9 +81,15 @@ def _lines(data: Mapping[str, Any], screen: Screen) -> Iterator[str]:
                 ("state", waits + since),
                 ("why", entry["reason"]),
                 ("where", where),
+                ("seen", _seen(acknowledgements.get(entry["run"])) if entry["acknowledged"] else None),
                 ("last", None if output is None else crop(safe_line(output, _OUTPUT_CELLS), _OUTPUT_CELLS)),
                 ("then", f"farm resolve {entry['run'][:8]} --retry --guidance TEXT, or farm ack"),
             ],
             screen,
             indent=2,
         )
+
+
+def _seen(ack: Acknowledgement | None) -> str | None:
+    """Who has seen it, and what is to be known of it."""
+    return None if ack is None else f"by {ack.by}: {ack.note or 'without a note'}"

@@ -18,7 +18,7 @@ import pytest
 import farmtui
 from farmtui.clock import iso
 from tests.cli.commands import Told, imported, process
-from tests.farms import NOW, Farmyard
+from tests.farms import MINUTE, NOW, Farmyard, StepRow
 
 Busy = tuple[Farmyard, dict[str, str]]
 FARM = [sys.executable, "-m", "farmtui"]
@@ -128,8 +128,37 @@ def test_no_escape_of_others_reaches_the_terminal(busy: Busy) -> None:
     yard, runs = busy
     yard.execute("UPDATE runs SET task = ?", "\x1b]0;owned\x07\x1b[2J‮evil")
     yard.execute("UPDATE steps SET output = ?", "\x1b[31mred\r\nSTATUS: done")
-    for line in (["runs"], ["show", runs["human"], "--full"], ["escalations"], ["medic"]):
+    evil = "re\x1b[2Jlay\u202e"
+    run = yard.add_run(evil, steps=[StepRow("a\x1bb", "c\x07d", "running", age=90 * MINUTE)], age=90 * MINUTE)
+    yard.add_run(evil, status="failed", steps=[StepRow("a\x1bb", "c\x07d", "failed")], run_id="dead-beef\x1b")
+    jobs = [
+        {"id": "j\x1bob", "name": f"antfarm/{evil}x/a\x07", "schedule": {"kind": "every", "everyMs": 1000}}
+    ]
+    (yard.state_dir / "cron").mkdir()
+    (yard.state_dir / "cron" / "jobs.json").write_text(json.dumps({"version": 1, "jobs": jobs}))
+    lines = (
+        ["runs"],
+        ["show", runs["human"], "--full"],
+        ["show", run],
+        ["escalations"],
+        ["medic"],
+        ["crons"],
+        ["crons", "delete", "nope\x1b"],
+        ["doctor"],
+        ["reset", run, "nope\x1b"],
+        ["reset", run, "a\x1bb", "--dry-run"],
+        ["reset", run, "a\x1bb", "--yes"],
+        ["resolve", "dead-beef\x1b", "--retry"],
+        ["resolve", "dead-beef\x1b", "--retry", "--without-crons", "--guidance", "\x1b[1m", "--dry-run"],
+        ["ack", "dead-beef\x1b", "--note", "\x1b[1mseen\u202e", "--yes"],
+        ["escalations"],
+        ["undo", "\x1b[1mno"],
+        ["undo", "--dry-run"],
+        ["journal"],
+    )
+    for line in lines:
         told = process(*line, *where(busy))
+        assert not set(told.out + told.err) & set("\x1b\x07\u202e"), line
         assert "\x1b" not in told.out
         assert "‮" not in told.out
         assert "\r" not in told.out

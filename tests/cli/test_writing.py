@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -158,6 +159,7 @@ def test_an_acknowledged_run_waits_for_nobody(farm: Commands, runs: dict[str, st
     assert farm("ack", runs["human"], "--note", "waits for the new key", "--yes").code == 0
     (found,) = farm("escalations", "--json").json["escalations"]
     assert found["acknowledged"] is True
+    assert re.search(r"seen +by \S+: waits for the new key\n", farm("escalations").out)
     lanes = {run["id"]: run["lane"] for run in farm("runs", "--json").json["runs"]}
     assert lanes[runs["human"]] == "failed"
     assert farm("undo", "--yes").code == 0
