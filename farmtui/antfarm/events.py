@@ -2,7 +2,7 @@
 
 Above 10 MB Antfarm renames it to ``events.jsonl.1`` and begins anew. A line is
 ``{"ts", "event", "runId", "workflowId"?, "stepId"?, "agentId"?, "storyId"?, "storyTitle"?, "detail"?}``;
-lines that are none are passed over.
+lines that are none are passed over, and bytes that are no UTF-8 are replaced.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def _ends_well(handle: int) -> bool:
 
 def _event(line: bytes, most_characters: int) -> Event | None:
     try:
-        loaded = json.loads(line)
+        loaded = json.loads(line.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return None
     if not isinstance(loaded, dict) or not isinstance(loaded.get("event"), str):

@@ -37,10 +37,19 @@ def load_config(path: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
 
 
 def _parse(path: Path) -> Any:
+    data = read_bounded(path, _LIMIT)
     try:
-        text = read_bounded(path, _LIMIT).decode("utf-8-sig")
+        return _parse_text(path, data.decode("utf-8-sig"))
     except UnicodeDecodeError:
+        pass
+    try:
+        # As OpenClaw itself reads it: a bad byte in one name must not lose every agent and the gateway.
+        return _parse_text(path, data.decode("utf-8-sig", "replace"))
+    except FileProblem:
         raise FileProblem(f"{path} is no UTF-8 text") from None
+
+
+def _parse_text(path: Path, text: str) -> Any:
     try:
         return json.loads(text)
     except RecursionError:

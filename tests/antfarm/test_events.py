@@ -118,6 +118,14 @@ def test_bad_lines_are_passed_over(path: Path) -> None:
     ]
 
 
+def test_a_bad_byte_loses_no_event(path: Path) -> None:
+    _append(path, b'{"event":"step.failed","runId":"r1","detail":"caf\xe9 closed"}\n')
+    log = EventLog(path)
+    log.poll()
+    assert [event.detail for event in log.recent] == ["caf\ufffd closed"]
+    assert [event.detail for event in events_of(path, "r1")] == ["caf\ufffd closed"]
+
+
 def test_a_line_of_a_megabyte_is_cut_not_lost(path: Path) -> None:
     _append(path, _line("early"), _line("long", detail="x" * 100_000))
     log = EventLog(path)

@@ -72,6 +72,22 @@ def test_a_config_that_cannot_be_read_is_said_in_one_line(
     assert config.unreachable == config.error
 
 
+@pytest.mark.parametrize("comment", [b"", b"// ours\n"])
+def test_a_bad_byte_does_not_lose_the_config(
+    comment: bytes, read: Callable[..., OpenClawConfig], state: Path
+) -> None:
+    (state / "openclaw.json").write_bytes(
+        comment + b'{"gateway":{"port":19001,"auth":{"token":"abc"}},'
+        b'"agents":{"list":[{"id":"a","name":"caf\xe9","workspace":"/w"}]}}'
+    )
+
+    config = read()
+
+    assert config.error is None
+    assert (config.port, config.auth.secret) == (19001, Secret("abc"))
+    assert config.agents["a"].workspace == "/w"
+
+
 def test_an_absent_config_is_said(read: Callable[..., OpenClawConfig]) -> None:
     assert str(read().error).startswith("there is no ")
 
