@@ -136,7 +136,10 @@ class Farm:
         run = self.sources.run(run_id)
         if run is None:
             raise Unreadable(f"no run {run_id} in {self.paths.database.path}")
-        return read_detail(self.paths, run, self.sources.agents, self.clock.now())
+        sources = self.sources
+        return read_detail(
+            self.paths, run, sources.agents, self.clock.now(), sources.workflows.get(run.workflow)
+        )
 
     # ------------------------------------------------------------ live
 

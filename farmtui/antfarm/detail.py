@@ -27,21 +27,29 @@ from farmtui.antfarm.schema import (
     snapshot,
     text_of,
 )
+from farmtui.antfarm.workflows import short_agent
 from farmtui.paths import FarmPaths
-from farmtui.state import Agent, Event, Progress, Run, RunDetail, StepText
+from farmtui.state import Agent, Event, Progress, Run, RunDetail, StepText, Workflow
 
 # No agent writes so much; whoever fills a cell with a gigabyte does not fill our memory too.
 LONGEST_TEXT = 16 * 1024 * 1024
 _SEPARATORS = "_-/"
 
 
-def read_detail(paths: FarmPaths, run: Run, agents: Mapping[str, Agent], now: datetime) -> RunDetail:
+def read_detail(
+    paths: FarmPaths,
+    run: Run,
+    agents: Mapping[str, Agent],
+    now: datetime,
+    workflow: Workflow | None = None,
+) -> RunDetail:
     """Read one run as it is now. Blocks, for as long as its texts are.
 
     Args:
         run: as last read; only its id and what is known of its size are used.
         agents: of openclaw.json, by id: where the workspaces are.
         now: put into `read_at`.
+        workflow: as installed: where a workspace is that openclaw.json does not tell.
 
     Raises:
         NoSuchRun: the run is gone.
@@ -49,7 +57,7 @@ def read_detail(paths: FarmPaths, run: Run, agents: Mapping[str, Agent], now: da
     """
     found, context_text, step_texts, story_outputs = _read_rows(paths.database.path, run)
     context, context_error = parse_context(context_text)
-    progress, progress_error = progress_of(found, agents)
+    progress, progress_error = progress_of(found, agents, paths.state_dir.path, workflow)
     return RunDetail(
         run=found,
         context=context,
@@ -76,18 +84,36 @@ def parse_context(text: str) -> tuple[Mapping[str, Any], str | None]:
     return loaded, None
 
 
-def progress_of(run: Run, agents: Mapping[str, Agent]) -> tuple[Progress | None, str | None]:
+def progress_of(
+    run: Run, agents: Mapping[str, Agent], state_dir: Path, workflow: Workflow | None
+) -> tuple[Progress | None, str | None]:
     """The progress file of a run whose steps are filled in, and why it could not be read."""
     loop = next((step for step in run.steps if step.type == "loop"), None)
     if loop is None:
         return None, None
     agent = agent_of(loop.agent_id, run.workflow, agents)
-    if agent is None or not agent.workspace:
+    told = agent.workspace if agent is not None else None
+    workspace = Path(told) if told else _installed_workspace(loop.agent_id, run, state_dir, workflow)
+    if workspace is None:
         return None, f"no workspace is known for agent {loop.agent_id}: openclaw.json has none"
     try:
-        return read_progress(run.id, Path(agent.workspace)), None
+        return read_progress(run.id, workspace), None
     except ProgressError as error:
         return None, str(error)
+
+
+def _installed_workspace(agent_id: str, run: Run, state_dir: Path, workflow: Workflow | None) -> Path | None:
+    """The workspace where Antfarm makes it, for want of a config that tells; None where there is none."""
+    name = short_agent(agent_id, run.workflow)
+    spec = workflow.agent(name) if workflow is not None else None
+    below = Path(run.workflow, spec.base_dir if spec is not None and spec.base_dir else f"agents/{name}")
+    if below.is_absolute() or ".." in below.parts or "\0" in str(below):
+        return None
+    folder = state_dir / "workspaces" / "workflows" / below
+    try:
+        return folder if folder.is_dir() else None
+    except OSError:
+        return None
 
 
 def agent_of(agent_id: str, workflow: str, agents: Mapping[str, Agent]) -> Agent | None:

@@ -10,6 +10,7 @@ from farmtui.antfarm.detail import agent_of, parse_context, read_detail
 from farmtui.antfarm.reader import DatabaseReader
 from farmtui.antfarm.rows import NoSuchRun
 from farmtui.antfarm.schema import Unreadable
+from farmtui.antfarm.workflows import parse_workflow
 from farmtui.clock import parse_time
 from farmtui.paths import locate
 from farmtui.state import Agent, Run, RunDetail, StepText
@@ -175,6 +176,27 @@ def test_why_there_is_no_progress_is_told(yard: Farmyard) -> None:
     detail = _detail(yard, run_id, _agent(yard))
     assert detail.progress is None
     assert "is a link" in (detail.progress_error or "")
+
+
+@pytest.mark.parametrize(
+    ("base_dir", "folder"), [(None, "agents/developer"), ("rooms/dev", "rooms/dev"), ("../../other", None)]
+)
+def test_a_workspace_that_the_config_does_not_tell_is_where_antfarm_makes_it(
+    yard: Farmyard, base_dir: str | None, folder: str | None
+) -> None:
+    run_id = yard.add_run("relay", steps=STEPS)
+    agent = "- id: developer" + (f"\n    workspace: {{baseDir: {base_dir}}}" if base_dir else "")
+    workflow = parse_workflow(f"agents:\n  {agent}\nsteps: []\n", Path("workflow.yml"), "relay")
+    workspace = yard.state_dir / "workspaces" / "workflows" / "relay" / (folder or str(base_dir))
+    workspace.mkdir(parents=True)
+    (workspace / f"progress-{run_id}.txt").write_text("S-1 done")
+    detail = read_detail(yard.paths, _run(yard, run_id), {}, NOW, workflow)
+    if folder is None:
+        assert detail.progress is None
+        assert "no workspace is known" in (detail.progress_error or "")
+    else:
+        assert detail.progress is not None
+        assert detail.progress.text == "S-1 done"
 
 
 def test_a_hostile_run_id_reads_nothing_elsewhere(yard: Farmyard) -> None:
