@@ -223,6 +223,8 @@ _SECRET_WORDS = frozenset(
     "token secret secrets password passwords passwd passphrase passcode pwd pw credential credentials"  # noqa: SIM905
     " bearer jwt cookie authorization apikey authkey authtoken accesskey secretkey privatekey".split()
 )
+# How a key ends that is written in one word: GITHUBTOKEN, dbpassword.
+_SECRET_ENDINGS = ("token", "secret", "password", "passwd", "apikey")
 _SECRET_KEYS = frozenset(
     [
         "api",
@@ -283,6 +285,8 @@ def is_secret_key(key: str) -> bool:
     if not _SECRET_WORDS.isdisjoint(words):
         return True
     if words[-1] == "pass" and len(words) > 1:
+        return True
+    if words[-1].endswith(_SECRET_ENDINGS):
         return True
     return any(two in ("key", "keys") and one in _SECRET_KEYS for one, two in pairwise(words))
 

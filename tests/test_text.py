@@ -139,7 +139,7 @@ def test_a_wide_character_is_never_halved() -> None:
 @pytest.mark.parametrize(
     "key",
     "TOKEN github_token githubToken API_KEY apiKey APIKey db-password DB_PASS SECRET_KEY_BASE"  # noqa: SIM905
-    " aws.secret.access.key SSH_PRIVATE_KEY Authorization client_secret".split(),
+    " aws.secret.access.key SSH_PRIVATE_KEY Authorization client_secret GITHUBTOKEN dbpassword".split(),
 )
 def test_keys_that_name_a_secret(key: str) -> None:
     assert is_secret_key(key)
@@ -148,7 +148,7 @@ def test_keys_that_name_a_secret(key: str) -> None:
 @pytest.mark.parametrize(
     "key",
     "status keyboard monkey author max_tokens TOKEN_COUNT secrets_found primary_key pass tokens"  # noqa: SIM905
-    " password_policy key ___".split(),
+    " password_policy key ___ tokenizer secretary".split(),
 )
 def test_keys_that_do_not(key: str) -> None:
     assert not is_secret_key(key)
