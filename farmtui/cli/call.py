@@ -109,7 +109,7 @@ class Call:
         self.view = self.farm.look(crons=crons, tally=tally, settle=crons)
         database = self.view.state.sources.get("database")
         if needed and database is not None and database.error is not None:
-            raise Unread(f"{database.error}. Is this the gateway box? (--state-dir, --db)")
+            raise Unread(f"{database.error}{self._advice()}")
         return self.view
 
     def source_errors(self, *names: str) -> tuple[str, ...]:
@@ -141,6 +141,16 @@ class Call:
         if secret is None or len(secret.reveal()) < _LEAST_SECRET:
             return text
         return text.replace(secret.reveal(), MASK)
+
+    def _advice(self) -> str:
+        """What to do about a database that cannot be read, where its error does not say so itself."""
+        path = self.paths.database.path
+        try:
+            if path.is_file() and path.stat().st_size:
+                return "; try again, or see farm doctor"
+        except OSError:
+            return ""
+        return ". Is this the gateway box? (--state-dir, --db)"
 
     def _sources(self) -> dict[str, Mapping[str, Any]]:
         wall = datetime.now(UTC)

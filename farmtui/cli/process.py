@@ -95,7 +95,8 @@ def _shown(call: Call, answer: Answer) -> _Output:
 def _stopped(call: Call, message: str, code: Exit, *, json: bool) -> _Output:
     if not (json or call.options.json):
         return _Output(code, said=(message,))
-    errors = dict.fromkeys([message, *call.source_errors()])
+    others = (line for line in call.source_errors() if line.partition(": ")[2] not in message)
+    errors = dict.fromkeys([message, *others])
     whole = to_json(call.envelope(), call.kind, call.empty, errors)
     return _Output(code, ascii_json(whole, indent=2) + "\n")
 

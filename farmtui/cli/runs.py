@@ -13,7 +13,7 @@ from farmtui.cli.exits import Exit, Usage
 from farmtui.cli.screen import Screen
 from farmtui.cli.table import Column, table
 from farmtui.clock import iso
-from farmtui.state import Lane, Run
+from farmtui.state import Lane, Run, Workflow
 
 # What a lane rests on: rows, policies, and who has seen what.
 LANE_SOURCES = ("database", "workflows", "journal")
@@ -51,7 +51,14 @@ def runs(
     return Answer(
         "runs",
         {
-            "runs": [summary(run, view.judgement.lanes.get(run.id, Lane.OTHER)) for run in shown],
+            "runs": [
+                summary(
+                    run,
+                    view.judgement.lanes.get(run.id, Lane.OTHER),
+                    view.state.workflows.get(run.workflow),
+                )
+                for run in shown
+            ],
             "total": len(found),
         },
         lambda data, screen: _lines(data, screen, every=len(view.state.runs)),
@@ -60,13 +67,18 @@ def runs(
     )
 
 
-def summary(run: Run, lane: Lane) -> dict[str, Any]:
-    """A run in one row, for scripts."""
+def summary(run: Run, lane: Lane, workflow: Workflow | None) -> dict[str, Any]:
+    """A run in one row, for scripts.
+
+    Args:
+        workflow: as installed: where no step of a failed run failed, it tells which one is to blame.
+    """
     from farmtui.medic.lanes import failed_step, run_tally
     from farmtui.medic.steps import active_step
 
     tally = run_tally(run)
     step = active_step(run)
+    blamed = failed_step(run, workflow if run.status == "failed" else None)
     return {
         "id": run.id,
         "number": run.number,
@@ -74,7 +86,7 @@ def summary(run: Run, lane: Lane) -> dict[str, Any]:
         "task": run.task,
         "status": run.status,
         "lane": str(lane),
-        "step": step.name if step is not None else failed_step(run, None),
+        "step": step.name if step is not None else blamed,
         "steps_done": tally.steps_done,
         "steps_total": tally.steps_total,
         "stories_done": tally.stories_done,

@@ -65,12 +65,12 @@ def run_data(view: View, detail: RunDetail, *, reveal: bool) -> dict[str, Any]:
     hide = _nothing if reveal else _hider(detail.context)
     progress = detail.progress
     return {
-        "run": {**summary(run, lane), "context": context},
+        "run": {**summary(run, lane, workflow), "context": context},
         "steps": [
             _step(detail, step, workflow, view.judgement.at, context=context, hide=hide) for step in run.steps
         ],
         "stories": [_story(story, detail, hide) for story in run.stories],
-        "events": [_event(event, hide) for event in detail.events],
+        "events": [_event(event, run.workflow, hide) for event in detail.events],
         "progress": None if progress is None else {"path": progress.path, "text": hide(progress.text)},
     }
 
@@ -135,14 +135,17 @@ def _story(story: Story, detail: RunDetail, hide: Callable[[str], str]) -> dict[
     }
 
 
-def _event(event: Event, hide: Callable[[str], str]) -> dict[str, Any]:
+def _event(event: Event, workflow: str, hide: Callable[[str], str]) -> dict[str, Any]:
+    from farmtui.antfarm.workflows import short_agent
+
     return {
         "ts": iso(event.ts),
         "event": event.event,
         "run": event.run_id,
         "workflow": event.workflow,
         "step": event.step,
-        "agent": event.agent_id,
+        "agent": None if event.agent_id is None else short_agent(event.agent_id, workflow),
+        "agent_id": event.agent_id,
         "story": event.story,
         "story_title": event.story_title,
         "detail": None if event.detail is None else hide(event.detail),

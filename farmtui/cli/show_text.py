@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -123,7 +124,7 @@ def _context(context: Mapping[str, Any], screen: Screen, *, full: bool) -> Itera
 
 
 def _plain(value: object) -> str:
-    return value if isinstance(value, str) else repr(value) if value is not None else "null"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _last_to_speak(

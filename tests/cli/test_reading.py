@@ -142,6 +142,31 @@ def test_an_empty_farm_and_an_unreadable_one_do_not_look_alike(
         assert empty("doctor").code == 3
 
 
+def test_what_to_do_about_a_database_fits_what_is_wrong_with_it(farm: Commands) -> None:
+    holder = farm.yard.connect()
+    holder.execute("PRAGMA locking_mode = EXCLUSIVE")
+    holder.execute("BEGIN EXCLUSIVE")
+    holder.execute("UPDATE runs SET task = task")
+    told = farm("runs")
+    assert told.code == 3
+    assert "locked" in told.err
+    assert "try again" in told.err
+    assert "gateway box" not in told.err
+    answer = farm("runs", "--json").json
+    assert len([error for error in answer["errors"] if "locked" in error]) == 1
+    holder.close()
+    assert farm("runs").code == 0
+    farm.yard.database.unlink()
+    assert "gateway box" in farm("runs").err
+
+
+def test_a_run_that_never_started_names_its_first_step(farm: Commands) -> None:
+    farm.yard.add_run(
+        "relay", "no crons", status="failed", steps=[StepRow("scout", status="pending"), StepRow("build")]
+    )
+    assert farm("runs", "--json", "--limit", "1").json["runs"][0]["step"] == "scout"
+
+
 # ---------------------------------------------------------------- show
 
 
@@ -267,6 +292,32 @@ def test_progress_is_told_with_its_path(farm: Commands, runs: dict[str, str]) ->
     assert told.json["progress"] is None
     assert told.json["errors"]
     assert "root:" not in told.out
+
+
+def test_an_events_agent_is_named_as_its_steps_is(farm: Commands, runs: dict[str, str]) -> None:
+    farm.yard.add_events(
+        {"event": "step.running", "runId": runs["loop"], "stepId": "grow", "agentId": "relay_builder"},
+        {"event": "run.started", "runId": runs["loop"]},
+    )
+    answer = farm("show", runs["loop"], "--json").json
+    assert answer["steps"][1]["agent"] == "builder"
+    assert [(event["agent"], event["agent_id"]) for event in answer["events"]] == [
+        ("builder", "relay_builder"),
+        (None, None),
+    ]
+
+
+def test_a_context_is_told_to_people_as_json_has_it(farm: Commands) -> None:
+    run = farm.yard.add_run(
+        "relay",
+        context={"flag": True, "none": None, "port": 8080, "deep": {"on": False, "what": ["ü"]}},
+        steps=[StepRow("scout", status="pending")],
+    )
+    lines = [line.split(maxsplit=1) for line in farm("show", run).out.splitlines()]
+    assert ["flag", "true"] in lines
+    assert ["none", "null"] in lines
+    assert ["port", "8080"] in lines
+    assert ["deep", '{"on": false, "what": ["ü"]}'] in lines
 
 
 def test_a_context_that_is_none_is_said(farm: Commands) -> None:
