@@ -13,6 +13,7 @@ import random
 import shutil
 import signal
 import sqlite3
+import sys
 import tempfile
 import threading
 import time
@@ -249,12 +250,13 @@ def run_headless(
     *,
     seconds: float | None = None,
     seed: int = SEED,
-    tell: Callable[[str], None] = print,
+    tell: Callable[[str], None] | None = None,
 ) -> None:
     """Run the farm without a console, until `seconds` are over or SIGINT, SIGTERM or SIGHUP comes.
 
     Args:
-        tell: is given the state folder once the farm can be looked at with ``farm --state-dir``.
+        tell: is given the state folder once the farm can be looked at with ``farm --state-dir``; where
+            None it is printed at once, also into a pipe.
 
     Raises:
         DemoError: as `demo_farm`.
@@ -269,7 +271,7 @@ def run_headless(
     }
     try:
         with demo_farm(keep, seed=seed) as farm:
-            tell(str(farm.state_dir))
+            (tell or _say)(str(farm.state_dir))
             deadline = None if seconds is None else time.monotonic() + seconds
             # Waits in slices: a signal's handler runs between them.
             while not ended.wait(
@@ -280,6 +282,11 @@ def run_headless(
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
 
 
 # The C parser is ten times quicker, and not everywhere.

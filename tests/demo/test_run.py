@@ -315,10 +315,10 @@ def test_the_users_own_farm_is_never_touched(tmp_path: Path) -> None:
 
 
 def test_a_signal_ends_it_and_its_folder(tmp_path: Path) -> None:
-    program = (
-        "from farmtui.demo.run import run_headless; run_headless(tell=lambda text: print(text, flush=True))"
-    )
+    program = "from farmtui.demo.run import run_headless; run_headless()"
     environ = {**os.environ, "TMPDIR": str(tmp_path)}
+    # What is told must come through a pipe at once, without Python's help.
+    environ.pop("PYTHONUNBUFFERED", None)
     with subprocess.Popen(
         [sys.executable, "-c", program], env=environ, stdout=subprocess.PIPE, text=True
     ) as run:
