@@ -98,7 +98,7 @@ def test_a_stale_claim_is_reset_and_the_reset_undone(farm: Commands, runs: dict[
     row = step_row(farm, runs["stale"], "build")
     assert (row["status"], row["abandoned_count"]) == ("pending", 1)
     # What is written bears the machine's time, whatever --now says to judge by.
-    assert row["updated_at"] > iso(NOW + 1000 * MINUTE)[:10]
+    assert row["updated_at"] > str(iso(NOW + 1000 * MINUTE))[:10]
     event = json.loads(farm.yard.events.read_text().splitlines()[-1])
     assert (event["event"], event["runId"], event["stepId"]) == ("step.timeout", runs["stale"], "build")
     (entry,) = farm("journal", "--json").json["entries"]
