@@ -74,7 +74,8 @@ def _read(workspace: Path, parts: tuple[str, ...], *, archived: bool) -> Progres
         data = os.pread(handle, MOST_BYTES, max(0, found.st_size - MOST_BYTES))
     truncated = found.st_size > MOST_BYTES
     if truncated:
-        data = data[data.find(b"\n") + 1 :]
+        # The first line is most likely a part of one; where it is all that there is, it is shown.
+        data = data[data.find(b"\n") + 1 :] or data
     return Progress(
         path=str(path),
         text=data.decode("utf-8", "replace"),

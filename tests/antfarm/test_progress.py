@@ -88,6 +88,12 @@ def test_a_sparse_file_of_many_gigabytes_does_no_harm(workspace: Path) -> None:
     assert found.truncated
 
 
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_a_long_file_of_one_line_is_not_taken_for_empty(workspace: Path, end: str) -> None:
+    _write(workspace, OWN, "x" * (MOST_BYTES + 10) + end)
+    assert _read(workspace).text == "x" * (MOST_BYTES - len(end)) + end
+
+
 def test_bad_utf8_is_shown_as_such(workspace: Path) -> None:
     (workspace / OWN).write_bytes(b"ok \xff\n")
     assert _read(workspace).text == "ok \N{REPLACEMENT CHARACTER}\n"
