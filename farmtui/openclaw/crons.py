@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["CronError", "Crons", "RemoveResult", "parse_job"]
 
 # A clear line within 3 s of the key or command: what is left goes to starting up and letting go.
-_CONNECT_S = 2.0
+_CONNECT_S = 1.8
 _CHANGE_S = 10.0
 # Troubles that lie in our secret and not in the gateway: the command line has other ways in.
 _OURS = frozenset({Trouble.SECRET, Trouble.REFUSED, Trouble.SCOPE})

@@ -31,7 +31,7 @@ PROTOCOLS = (3, 4)
 # A hello has 28 kB and each job 3 to 4 kB; the library's default of 1 MiB is too small for big farms.
 MAX_FRAME = 32 << 20
 _RETRY_S = 0.5
-_CLOSE_S = 0.2
+_CLOSE_S = 0.1
 
 # The library writes frames, and so the secret, to its log at level DEBUG: it gets one that is off.
 _silent = logging.Logger("farmtui.gateway.silent", logging.CRITICAL + 1)
