@@ -24,8 +24,9 @@ def find_run(runs: Sequence[Run], word: str) -> Run:
     """
     number = _NUMBER.fullmatch(word)
     if number is not None:
-        wanted = int(number[1])
-        return _only([run for run in runs if run.number == wanted], word, f"number {wanted}", runs)
+        # Compared as text: Python refuses to make a number of thousands of digits.
+        wanted = number[1]
+        return _only([run for run in runs if str(run.number) == wanted], word, f"number {wanted}", runs)
     exact = [run for run in runs if run.id == word]
     if exact:
         return exact[0]

@@ -65,6 +65,7 @@ def test_a_run_is_named(word: str, expected: str) -> None:
         ("", "4 characters"),
         ("0", "0"),
         ("zzzz", "zzzz"),
+        ("9" * 5000, "no run has number 999"),
         ("%", "4 characters"),
     ],
 )
