@@ -67,7 +67,9 @@ def mend(call: Call, view: View, check: str, asking: Asking) -> Answer:
         raise Unread(f"{check} could not be checked: {unchecked.reason}")
     mendable = [finding for finding in found if finding.fix is not None]
     if found and not mendable:
-        raise Stop(f"refused: farm mends no {check} by itself; farm medic tells what is wrong with each", Exit.FOUND)
+        raise Stop(
+            f"refused: farm mends no {check} by itself; farm medic tells what is wrong with each", Exit.FOUND
+        )
     fixes = [(finding, _mended(call, finding, asking)) for finding in mendable]
     return Answer(
         "medic",
