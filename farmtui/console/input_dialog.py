@@ -49,7 +49,7 @@ class InputDialog(ModalScreen[str | None]):
     InputDialog TextArea { height: 8; border: none; padding: 0; margin: 1 0; background: $panel; }
     InputDialog #ask-refused { height: auto; color: $error; }
     InputDialog #ask-buttons { height: 1; }
-    InputDialog #ask-keys { width: 1fr; height: 1; color: $text-muted; }
+    InputDialog #ask-keys { width: 1fr; height: 1; color: $tone-muted; }
     InputDialog Button { margin-left: 2; min-width: 12; }
     """
 

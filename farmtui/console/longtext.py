@@ -51,7 +51,7 @@ class LongText(Widget, can_focus=True):
     LongText > .longtext--match { text-style: underline; color: $warning; }
     LongText > .longtext--current { text-style: reverse bold; color: $warning; }
     LongText > .longtext--mark { text-style: bold; color: $error; }
-    LongText > .longtext--notice { color: $text-muted; }
+    LongText > .longtext--notice { color: $tone-muted; }
     LongText > .longtext--alarm { color: $error; }
     """
 

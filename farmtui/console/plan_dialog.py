@@ -57,11 +57,11 @@ class PlanDialog(ModalScreen[bool]):
         padding: 0 1; background: $surface; }
     PlanDialog #plan-rows { height: auto; scrollbar-size-vertical: 1; }
     PlanDialog #plan-text { height: auto; }
-    PlanDialog #plan-more { height: 1; color: $text-muted; }
+    PlanDialog #plan-more { height: 1; color: $tone-muted; }
     PlanDialog #plan-phrase { height: 1; border: none; padding: 0; }
     PlanDialog #plan-ask { height: auto; color: $warning; }
     PlanDialog #plan-buttons { height: 1; }
-    PlanDialog #plan-keys { width: 1fr; height: 1; color: $text-muted; }
+    PlanDialog #plan-keys { width: 1fr; height: 1; color: $tone-muted; }
     PlanDialog Button { margin-left: 2; min-width: 12; }
     """
 

@@ -24,7 +24,7 @@ from farmtui.console.timeline import Entry
 from farmtui.console.timeline_view import TimelineView
 from farmtui.console.tones import Piece
 from farmtui.medic.look import timeout_of
-from farmtui.state import Finding, Lane, Run, RunDetail
+from farmtui.state import Finding, Lane, Run, RunDetail, Step
 from farmtui.text import safe_line
 
 if TYPE_CHECKING:
@@ -134,6 +134,7 @@ class RunScreen(FarmScreen):
             return
         if run is not self._read_for:
             self._read(run)
+        self.lively = any(_is_young(step, now) for step in run.steps)
         lane = view.judgement.lanes.get(run.id)
         self.query_one("#run-title", LineView).show(*self._title(run, lane, now))
         self._show_finding(view, run, now)
@@ -331,6 +332,14 @@ class RunScreen(FarmScreen):
     def do_previous(self) -> None:
         """The match before."""
         self._text.next_match(-1)
+
+
+def _is_young(step: Step, now: datetime) -> bool:
+    """Whether its age is told in seconds."""
+    moment = step.updated_at
+    return (
+        step.status in ("running", "pending") and moment is not None and (now - moment).total_seconds() < 60
+    )
 
 
 def _finding_pieces(finding: Finding, now: datetime) -> list[Piece]:

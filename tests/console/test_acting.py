@@ -276,3 +276,12 @@ async def test_hostile_words_of_a_plan_are_shown_as_marks() -> None:
         await press(app, pilot, "y")
         await until(lambda: "done:" in text_of(app))
         assert not any(char in text_of(app) for char in RAW)
+
+
+@pytest.mark.parametrize("environ", [{"TERM": "screen"}, {"TERM": "xterm", "LANG": "C"}, {"NO_COLOR": "1"}])
+async def test_dialogs_can_be_read_on_poor_terminals(environ: dict[str, str]) -> None:
+    async with acting_on(PlayedDesk(), environ={"LANG": "C.UTF-8", **environ}) as (app, _, pilot):
+        await press(app, pilot, "R")
+        await asked(app)
+        assert "Reset the stale claim of #214" in text_of(app)
+        assert "Cancel" in text_of(app)

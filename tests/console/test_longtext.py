@@ -14,6 +14,7 @@ from textual.pilot import Pilot
 
 from farmtui.console.longtext import LongText
 from farmtui.console.textflow import MOST_MATCHES, PIECE, TextFlow
+from farmtui.console.themes import THEMES
 from farmtui.text import MASK, cells
 
 # ---------------------------------------------------------------- the text as pieces
@@ -98,6 +99,11 @@ def test_secrets_are_masked_even_where_their_line_is_longer_than_a_piece() -> No
 class Viewer(App[None]):
     ENABLE_COMMAND_PALETTE = False
     CSS = "LongText { padding: 0; }"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_theme(THEMES[0])
+        self.theme = THEMES[0].name
 
     def compose(self) -> ComposeResult:
         yield LongText("text")

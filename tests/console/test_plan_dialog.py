@@ -12,6 +12,7 @@ from textual.widgets import TextArea
 
 from farmtui.console.input_dialog import InputDialog, Prompt
 from farmtui.console.plan_dialog import PlanDialog, Question
+from farmtui.console.themes import THEMES
 
 RESET = Question(
     "Reset the stale claim of #214 implement",
@@ -35,6 +36,8 @@ class Asking(App[None]):
 
     def __init__(self) -> None:
         super().__init__()
+        self.register_theme(THEMES[0])
+        self.theme = THEMES[0].name
         self.answers: list[object] = []
         self.plan_dialog = PlanDialog()
         self.input_dialog = InputDialog()
