@@ -46,6 +46,7 @@ class EscalationsScreen(ListScreen[Escalation]):
         self._read_for: Run | None = None
         self._detail: RunDetail | None = None
         self._error: str | None = None
+        self._previewed_for: object = None
         self._preview: Plan | str | None = None
 
     def target(self) -> Target:
@@ -108,13 +109,19 @@ class EscalationsScreen(ListScreen[Escalation]):
     # ------------------------------------------------------------ reading
 
     def _look(self, view: View, chosen: Escalation) -> None:
-        """Read the chosen run, and what a retry would do, where it is another or differs."""
+        """Read the chosen run, and what a retry would do, where it is another or something differs."""
         run = view.state.run(chosen.run)
-        if run is None or run is self._read_for:
+        if run is None:
             return
-        self._read_for, self._error, self._preview = run, None, None
-        self._details.ask(run.id, partial(self.farm_app.farm.detail, run.id))
-        self._previews.ask(run.id, partial(self._preview_of, run.id))
+        if run is not self._read_for:
+            self._read_for, self._error = run, None
+            self._details.ask(run.id, partial(self.farm_app.farm.detail, run.id))
+        # What a retry would do hangs on which crons there are, too.
+        crons = view.state.crons
+        basis = (run, crons.source, tuple(job.id for job in crons.jobs))
+        if basis != self._previewed_for:
+            self._previewed_for, self._preview = basis, None
+            self._previews.ask(run.id, partial(self._preview_of, run.id))
 
     def _preview_of(self, run_id: str) -> Plan | str:
         try:

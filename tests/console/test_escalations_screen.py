@@ -110,3 +110,15 @@ async def test_hostile_text_is_shown_as_marks() -> None:
         await press(app, pilot, "3")
         await until(lambda: "[bold]b[/bold]" in text_of(app))
         assert not any(char in text_of(app) for char in RAW)
+
+
+async def test_what_a_retry_would_do_is_asked_again_when_the_crons_differ() -> None:
+    view = busy_view()
+    async with shown(view, (100, 30)) as (app, farm, pilot):
+        prepare(farm, view, Refused("which crons relay has is not known"))
+        await press(app, pilot, "3")
+        await until(lambda: "not possible: which crons" in text_of(app))
+        farm.desk.plan = RETRY
+        assert farm.publish is not None
+        farm.publish(replace(view, state=replace(view.state, crons=busy_view(crons=()).state.crons)))
+        await until(lambda: "story S-1 retries 3 → 0" in text_of(app))
