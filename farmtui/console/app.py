@@ -31,6 +31,7 @@ from farmtui.console.actions import (
 )
 from farmtui.console.clipboard import copy
 from farmtui.console.hints import Hints, hint_pieces
+from farmtui.console.keyqueue import OneKeyAtATime
 from farmtui.console.screen import FarmScreen
 from farmtui.console.signs import AsciiFilter, wants_ascii
 from farmtui.console.terminal import WATCH_S, TerminalWatch, on_signals
@@ -79,7 +80,7 @@ class LiveFarm(Protocol):
         """The long texts of one run. Blocks."""
 
 
-class FarmApp(App[int]):
+class FarmApp(OneKeyAtATime, App[int]):
     """The console.
 
     Args:
@@ -254,7 +255,7 @@ class FarmApp(App[int]):
     def action_press(self, key: str) -> None:
         """What a key of the registry does here, for what is selected now."""
         room = self.room
-        if room is None:
+        if room is None or not room.is_mounted:
             return
         target = room.target()
         action = action_for(key, room.NAME, self.view, target, self.readonly)
@@ -331,7 +332,7 @@ class FarmApp(App[int]):
     async def _copy(self, kind: str, text: str, following: str) -> None:
         how = await copy(text, self._environ, self.copy_to_clipboard)
         more = f" · y again: {following}" if following != kind else ""
-        self.say(f"copied {kind} {safe_line(text, 44)} {how}{more}")
+        self.say(f"copied {kind} ({how}){more} · {safe_line(text, 60)}")
 
     def _work(self, work: Coroutine[Any, Any, None], name: str) -> None:
         self.run_worker(work, name=name, group=name, exclusive=True, exit_on_error=False)

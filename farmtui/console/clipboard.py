@@ -14,11 +14,11 @@ _TMUX_S = 2.0
 
 
 async def copy(text: str, environ: Mapping[str, str], osc52: Callable[[str], None]) -> str:
-    """Copy a text; returns how: ``to tmux's buffer``, ``by OSC 52``."""
+    """Copy a text; returns by which way: ``tmux`` or ``OSC 52``."""
     if environ.get("TMUX") and await _to_tmux(text):
-        return "to tmux's buffer and the terminal"
+        return "tmux"
     osc52(text)
-    return "to the terminal (OSC 52)"
+    return "OSC 52"
 
 
 async def _to_tmux(text: str) -> bool:

@@ -119,7 +119,7 @@ class LaneList(RowList):
     def render_line(self, y: int) -> Strip:
         if self.folded and y >= self.head_height:
             pieces: tuple[Piece, ...] = ((f" {_SHORT[self.lane]}", "muted"),) if y == self.head_height else ()
-            return strip_of(pieces, self.size.width, tones_of(self), self.rich_style)
+            return strip_of(pieces, self.size.width, tones_of(self), self._base)
         return super().render_line(y)
 
 

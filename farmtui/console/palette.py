@@ -129,7 +129,11 @@ class Palette(ModalScreen[Choice | None]):
     def on_key(self, event: events.Key) -> None:
         # Typed before the input had the focus.
         field = self.query_one(Input)
-        if event.is_printable and event.character and not field.has_focus:
+        if field.has_focus:
+            return
+        if event.key == "enter":
+            self._choose()
+        elif event.is_printable and event.character:
             event.stop()
             field.value += event.character
             field.cursor_position = len(field.value)

@@ -80,6 +80,7 @@ class RowList(ScrollView, can_focus=True):
         self._cursor_id: str | None = None
         self._drawn: dict[str, tuple[tuple[Piece, ...], ...]] = {}
         self._drawn_head: tuple[tuple[Piece, ...], ...] = ()
+        self._base = Style.null()
 
     # ------------------------------------------------------------ what a subclass gives
 
@@ -280,10 +281,15 @@ class RowList(ScrollView, can_focus=True):
         self._refresh_row(self._cursor)
         self._refresh_head()
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        # Once for all lines: asking for it walks up the tree.
+        self._base = self.rich_style
+        return super().render_lines(crop)
+
     def render_line(self, y: int) -> Strip:
         width = self.content_width
         tones = tones_of(self)
-        base = self.rich_style
+        base = self._base
         if y < self.head_height:
             self._drawn_head = self.draw_head(width)
             return strip_of(self._drawn_head[y], width, tones, base + self.head_style())

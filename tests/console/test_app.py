@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual import events
 
 from farmtui.console import clipboard
 from farmtui.console.actions import ACTIONS, Target
@@ -300,7 +301,7 @@ async def test_y_copies_one_thing_after_the_other(monkeypatch: pytest.MonkeyPatc
         await press(app, pilot, "h", "y")
         await until(lambda: len(copied) == 1)
         await settled(app)
-        assert "copied run id run-214 to the terminal (OSC 52) · y again: step id" in message(app)
+        assert "copied run id (OSC 52) · y again: step id · run-214" in message(app)
         await press(app, pilot, "y")
         await until(lambda: len(copied) == 2)
         await press(app, pilot, "j", "y")
@@ -322,7 +323,7 @@ def fake_tmux(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 async def test_in_tmux_the_text_goes_through_tmux(fake_tmux: Path) -> None:
     osc52: list[str] = []
     how = await clipboard.copy("run-214", {"TMUX": "/tmp/x,1,0"}, osc52.append)
-    assert "tmux" in how
+    assert how == "tmux"
     assert (fake_tmux / "args").read_text().split() == ["load-buffer", "-w", "-"]
     assert (fake_tmux / "buffer").read_text() == "run-214"
     assert osc52 == []
@@ -400,3 +401,38 @@ async def test_resizing_rearranges() -> None:
         await pilot.resize_terminal(60, 20)
         await settled(app)
         assert "▌#209 relay" in text_of(app)
+
+
+# ---------------------------------------------------------------- fast fingers
+
+
+def type_at_once(app: FarmApp, *keys: str) -> None:
+    """Put keys into the app's queue without waiting in between, as a paste or a slow line does."""
+    for key in keys:
+        character = key if len(key) == 1 else None
+        app.post_message(events.Key({"/": "slash", ":": "colon"}.get(key, key), character))
+
+
+async def test_what_follows_the_filter_at_once_is_for_the_list() -> None:
+    async with shown(busy_view()) as (app, _, _):
+        type_at_once(app, "2", "/", *"relay", "enter", "G")
+        await until(lambda: app.room is not None and app.room.NAME == "runs" and app.room.is_mounted)
+        await until(lambda: app.room is not None and app.room.target().run == "run-205")
+        assert "filter / relay" in text_of(app)
+
+
+async def test_lanes_are_changed_before_the_next_key() -> None:
+    async with shown(busy_view()) as (app, _, _):
+        type_at_once(app, "h", "j", "l", "l", "l", "j")
+        await until(lambda: app.room is not None and app.room.target().run == "run-206")
+        type_at_once(app, "h", "h", "h")
+        await until(lambda: app.room is not None and app.room.target().run == "run-213")
+
+
+async def test_what_follows_a_colon_at_once_is_for_the_palette() -> None:
+    async with shown(busy_view()) as (app, _, _):
+        type_at_once(app, ":", *"quart")
+        await until(lambda: not isinstance(app.screen, BoardScreen))
+        await settled(app)
+        assert "quart" in text_of(app)
+        assert not app._exit
