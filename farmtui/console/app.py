@@ -109,6 +109,7 @@ class FarmApp(OneKeyAtATime, App[int]):
         environ = os.environ if environ is None else environ
         self._ascii = AsciiFilter(enabled=wants_ascii(environ))
         super().__init__(css_path=sorted(resource_folder("styles").glob("*.tcss")))
+        self.animation_level = "none"
         self.farm = farm
         self.clock: Clock = clock or SystemClock()
         self.readonly = readonly

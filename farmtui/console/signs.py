@@ -91,7 +91,12 @@ def sign(status: str) -> str:
 
 
 def wants_ascii(environ: Mapping[str, str]) -> bool:
-    """Whether the locale promises no UTF-8, told as tmux tells it: LC_ALL, else LC_CTYPE, else LANG."""
+    """Whether the locale promises no UTF-8, told as tmux tells it: LC_ALL, else LC_CTYPE, else LANG.
+
+    `FARM_ASCII` set to 1 or 0 decides it otherwise.
+    """
+    if wanted := environ.get("FARM_ASCII"):
+        return wanted != "0"
     for name in ("LC_ALL", "LC_CTYPE", "LANG"):
         if value := environ.get(name):
             return "UTF-8" not in value.upper().replace("UTF8", "UTF-8")

@@ -63,6 +63,8 @@ def test_the_filter_keeps_styles() -> None:
         ({"LANG": "de_DE.ISO-8859-1"}, True),
         ({"LANG": "POSIX"}, True),
         ({}, True),
+        ({"FARM_ASCII": "0"}, False),
+        ({"FARM_ASCII": "1", "LANG": "en_US.UTF-8"}, True),
     ],
 )
 def test_the_locale_decides(environ: dict[str, str], wanted: bool) -> None:
