@@ -34,6 +34,8 @@ TICK_S = 1.0
 JUDGE_EVERY_S = 5.0
 # Antfarm commits statement by statement; what a second look this much later still sees is no half-way state.
 SECOND_LOOK_S = 0.5
+# From the first View until the console has drawn it.
+FIRST_PAINT_S = 0.5
 CRONS_EVERY_S = 60.0
 CRONS_RETRY_S = 15.0
 CRONS_PAUSE_S = 1.0
@@ -174,7 +176,8 @@ class Farm:
         sources.read_rows()
         sources.read_files()
         publisher.offer(sources.state())
-        # Only after the first paint: what these import would hold it up.
+        # Only after the first paint, which what follows would hold up.
+        self._stop.wait(FIRST_PAINT_S)
         if self._gateway:
             self._spawn("gateway", self._list_crons)
         sources.read_tally()

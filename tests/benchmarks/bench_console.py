@@ -65,7 +65,7 @@ def _row(what: str, values: list[float], unit: str, limit: float | None) -> None
 
 
 def _open(yard: Farmyard) -> Terminal:
-    environ = {**os.environ, "HOME": str(yard.home), "NO_COLOR": "1"}
+    environ = {**os.environ, "HOME": str(yard.home)}
     argv = [sys.executable, "-m", "farmtui", "--state-dir", str(yard.state_dir)]
     return Terminal(argv, environ)
 
