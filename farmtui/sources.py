@@ -198,7 +198,7 @@ class Sources:
             read()
         except (Unreadable, OSError) as error:
             with self._lock:
-                self._failed(name, str(error))
+                self._failed(name, _words(error))
         else:
             with self._lock:
                 self._well(name)
@@ -214,6 +214,13 @@ class Sources:
     def _now(self) -> datetime:
         # When a source was read is a fact about this machine, whatever --now says to judge by.
         return self._wall.now()
+
+
+def _words(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        where = f" {error.filename}" if error.filename else ""
+        return f"cannot read{where}: {error.strerror}"
+    return str(error)
 
 
 def _stamp(paths: FarmPaths) -> _Stamp | None:

@@ -182,3 +182,9 @@ def test_a_real_box_with_its_gateway_down_reads_the_store(box: Box) -> None:
     stale = box.situation("stale-claim")
     assert [f.run for f in view.judgement.findings if f.check == "stale-claim"] == [stale["run_id"]]
     assert farm.detail(stale["run_id"]).run.steps
+
+
+def test_what_stands_where_a_folder_should_is_told_in_words(yard: Farmyard) -> None:
+    yard.workflows.write_text("no folder")
+    view = Farm(yard.paths, clock=FixedClock(NOW), environ={}, gateway=False).look(crons=False)
+    assert view.state.sources["workflows"].error == f"cannot read {yard.workflows}: Not a directory"
