@@ -18,11 +18,12 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any, Literal
 
 MASK = "••••••"
+LEAST_SECRET = 6
 ELLIPSIS = "…"
 _BOX = "□"
 _DOTTED = "◌"  # carries a combining mark that has nothing to stand on
@@ -296,6 +297,21 @@ def mask_context(context: Mapping[str, Any]) -> dict[str, Any]:
     return {key: _mask_value(key, value) for key, value in context.items()}
 
 
+def secret_values(context: Mapping[str, Any]) -> frozenset[str]:
+    """The values of a context's secret keys, at any depth, to be masked wherever they are repeated.
+
+    What is shorter than `LEAST_SECRET` is left out: it is in too many words to be looked for in texts.
+    """
+    return frozenset(_secrets_in(context, secret=False))
+
+
+def without(secrets: Iterable[str], text: str) -> str:
+    """Text with each of these values masked."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        text = text.replace(secret, MASK)
+    return text
+
+
 def mask_url(text: str) -> str:
     """Text without the ``#auth=…`` of notify URLs and without passwords in URLs."""
     return _USERINFO.sub(rf"\1:{MASK}@", _AUTH_FRAGMENT.sub(f"#auth={MASK}", text))
@@ -331,6 +347,19 @@ def ascii_json(value: Any, indent: int | None = None) -> str:
         return json.dumps(value, ensure_ascii=True, indent=indent, allow_nan=False, default=str)
     except ValueError:
         return json.dumps(_finite(value), ensure_ascii=True, indent=indent, default=str)
+
+
+def _secrets_in(value: object, *, secret: bool) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for key, held in value.items():
+            yield from _secrets_in(held, secret=secret or is_secret_key(str(key)))
+    elif isinstance(value, list | tuple):
+        for held in value:
+            yield from _secrets_in(held, secret=secret)
+    elif secret and isinstance(value, str | int | float) and not isinstance(value, bool):
+        text = str(value)
+        if len(text) >= LEAST_SECRET:
+            yield text
 
 
 def _mask_value(key: str, value: Any) -> Any:

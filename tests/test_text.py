@@ -22,6 +22,8 @@ from farmtui.text import (
     pad,
     safe_line,
     safe_text,
+    secret_values,
+    without,
 )
 
 ANY_TEXT = st.text(st.characters(codec=None, exclude_categories=()))
@@ -33,6 +35,21 @@ NASTY = st.text(
         "\u1100\u1161\u11a8\u202e\u2066\u061c\u00ad\u2028\ud800\udfff\ue000\U0001fac6\U000e0041日\u302a\u3164\u00a0‹□◌"
     )
 )
+
+
+def test_what_a_context_holds_in_secret_is_masked_wherever_it_is_repeated() -> None:
+    context = {
+        "api_key": "abc-123",
+        "deep": [{"PASSWORD": "abc-123-long"}],
+        "secret": {"inner": 1234567},
+        "token": "short",
+        "password": True,
+        "branch": "fence-1",
+    }
+    secrets = secret_values(context)
+    assert secrets == {"abc-123", "abc-123-long", "1234567"}
+    said = "abc-123-long, abc-123, 1234567, short, fence-1"
+    assert without(secrets, said) == f"{MASK}, {MASK}, {MASK}, short, fence-1"
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import closing
 from datetime import datetime
 from operator import attrgetter
@@ -69,6 +69,21 @@ def read_detail(
         progress_error=progress_error,
         read_at=now,
     )
+
+
+def read_contexts(path: Path, run_ids: Iterable[str]) -> tuple[Mapping[str, Any], ...]:
+    """The contexts of these runs, as far as there are any.
+
+    Raises:
+        Unreadable: the database cannot be read.
+    """
+    found: list[Mapping[str, Any]] = []
+    with readable(path), closing(connect_ro(path)) as connection, snapshot(connection):
+        listed = selection(schema_of(connection, path)["runs"], ("context",), {"context": LONGEST_TEXT})
+        for run_id in dict.fromkeys(run_ids):
+            query = f"SELECT {listed} FROM runs WHERE id = ?"  # noqa: S608 (our own names)
+            found += (parse_context(text_of(cell))[0] for (cell,) in connection.execute(query, (run_id,)))
+    return tuple(found)
 
 
 def parse_context(text: str) -> tuple[Mapping[str, Any], str | None]:

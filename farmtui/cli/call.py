@@ -10,19 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from farmtui.cli.answer import Envelope, source_status
-from farmtui.cli.exits import Unread
+from farmtui.cli.exits import Stop, Unread
 from farmtui.cli.options import Given, Globals
 from farmtui.clock import Clock, FixedClock, SystemClock
 from farmtui.paths import FarmPaths, locate
 from farmtui.state import CronListing, CronSource, SourceStatus
-from farmtui.text import MASK
+from farmtui.text import LEAST_SECRET, secret_values, without
 
 if TYPE_CHECKING:
     from farmtui.farm import Farm, View
     from farmtui.openclaw.config import OpenClawConfig
-
-# A secret shorter than this is in too many words to be looked for in texts.
-_LEAST_SECRET = 6
 
 
 class Call:
@@ -42,6 +39,7 @@ class Call:
         self.empty: Mapping[str, Any] = {}
         self.view: View | None = None
         self.statuses: dict[str, SourceStatus] = {}
+        self._secrets: frozenset[str] = frozenset()
 
     def begin(self, kind: str, **empty: Any) -> None:
         """Say what the answer will be, so that an error has its shape as well."""
@@ -136,11 +134,35 @@ class Call:
         return Envelope(moment, database, self._sources())
 
     def scrub(self, text: str) -> str:
-        """Text without the gateway's secret."""
-        secret = self.config.auth.secret
-        if secret is None or len(secret.reveal()) < _LEAST_SECRET:
-            return text
-        return text.replace(secret.reveal(), MASK)
+        """Text without the gateway's secret and those of `hide_secrets_in`."""
+        return without(self._secrets | self._gateway_secret, text)
+
+    def hide_secrets_in(self, *contexts: Mapping[str, Any]) -> None:
+        """Mask from now on what these contexts hold in secret, wherever it is repeated."""
+        self._secrets |= frozenset().union(*map(secret_values, contexts))
+
+    def hide_secrets_of(self, *runs: str | None) -> None:
+        """`hide_secrets_in` the contexts of these runs, which are read for it."""
+        from farmtui.antfarm.detail import read_contexts
+        from farmtui.antfarm.schema import Unreadable
+
+        wanted = [run for run in runs if run is not None]
+        if not wanted:
+            return
+        try:
+            self.hide_secrets_in(*read_contexts(self.paths.database.path, wanted))
+        except Unreadable:
+            return  # an answer that rests on the database has failed; the journal is masked by its keys
+
+    @cached_property
+    def _gateway_secret(self) -> frozenset[str]:
+        try:
+            secret = self.config.auth.secret
+        except Stop:
+            return frozenset()  # not even the config's place is known
+        if secret is None or len(secret.reveal()) < LEAST_SECRET:
+            return frozenset()
+        return frozenset({secret.reveal()})
 
     def _advice(self) -> str:
         """What to do about a database that cannot be read, where its error does not say so itself."""

@@ -36,6 +36,7 @@ def escalations(ctx: typer.Context) -> Answer:
         failures = read_failures(call.paths.database.path, [entry.run for entry in found])
     except Unreadable as error:
         raise Unread(str(error)) from None
+    call.hide_secrets_of(*(entry.run for entry in found))
     return Answer(
         "escalations",
         {"escalations": [_data(entry, failures.get(entry.run)) for entry in found]},

@@ -42,6 +42,7 @@ def journal(
         raise Unread(str(error)) from None
     call.statuses["journal"] = SourceStatus("journal", now)
     shown = list(reversed(entries))[: limit or None]
+    call.hide_secrets_of(*(each.plan.run for each in shown if each.plan is not None))
     return Answer(
         "journal", {"path": str(found.path), "entries": [entry_data(each) for each in shown]}, _lines
     )

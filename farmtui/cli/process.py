@@ -93,11 +93,13 @@ def _shown(call: Call, answer: Answer) -> _Output:
 
 
 def _stopped(call: Call, message: str, code: Exit, *, json: bool) -> _Output:
+    message = call.scrub(message)
     if not (json or call.options.json):
         return _Output(code, said=(message,))
     others = (line for line in call.source_errors() if line.partition(": ")[2] not in message)
-    errors = dict.fromkeys([message, *others])
-    whole = to_json(call.envelope(), call.kind, call.empty, errors)
+    errors = dict.fromkeys([message, *map(call.scrub, others)])
+    data = masked(call.empty, revealed=False, scrub=call.scrub)
+    whole = to_json(call.envelope(), call.kind, data, errors)
     return _Output(code, ascii_json(whole, indent=2) + "\n")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,14 +16,12 @@ from farmtui.cli.runs import summary
 from farmtui.cli.show_text import show_lines
 from farmtui.clock import iso, seconds_since
 from farmtui.state import Event, Lane, RunDetail, Step, Story, Workflow
-from farmtui.text import MASK, is_secret_key, mask_context
+from farmtui.text import mask_context
 
 if TYPE_CHECKING:
     from farmtui.farm import View
 
 RUN_HELP = "A run's number, its id, or the first 4 characters of it or more."
-# A secret value shorter than this is in too many words to be looked for in texts.
-_LEAST_SECRET = 6
 
 
 def show(
@@ -45,6 +43,8 @@ def show(
         detail = call.farm.detail(found.id)
     except Unreadable as error:
         raise Unread(str(error)) from None
+    if not reveal:
+        call.hide_secrets_in(detail.context)
     troubles = (detail.context_error, detail.progress_error)
     return Answer(
         "show",
@@ -57,21 +57,18 @@ def show(
 
 
 def run_data(view: View, detail: RunDetail, *, reveal: bool) -> dict[str, Any]:
-    """A run for scripts. What its context holds in secret is masked in every text, unless revealed."""
+    """A run for scripts; its inputs are resolved against the masked context, unless revealed."""
     run = detail.run
     workflow = view.state.workflows.get(run.workflow)
     lane = view.judgement.lanes.get(run.id, Lane.OTHER)
     context = dict(detail.context) if reveal else mask_context(detail.context)
-    hide = _nothing if reveal else _hider(detail.context)
     progress = detail.progress
     return {
         "run": {**summary(run, lane, workflow), "context": context},
-        "steps": [
-            _step(detail, step, workflow, view.judgement.at, context=context, hide=hide) for step in run.steps
-        ],
-        "stories": [_story(story, detail, hide) for story in run.stories],
-        "events": [_event(event, run.workflow, hide) for event in detail.events],
-        "progress": None if progress is None else {"path": progress.path, "text": hide(progress.text)},
+        "steps": [_step(detail, step, workflow, view.judgement.at, context=context) for step in run.steps],
+        "stories": [_story(story, detail) for story in run.stories],
+        "events": [_event(event, run.workflow) for event in detail.events],
+        "progress": None if progress is None else {"path": progress.path, "text": progress.text},
     }
 
 
@@ -82,7 +79,6 @@ def _step(
     now: datetime,
     *,
     context: Mapping[str, Any],
-    hide: Callable[[str], str],
 ) -> dict[str, Any]:
     from farmtui.antfarm.templates import missing_keys, step_input
     from farmtui.antfarm.workflows import short_agent
@@ -114,13 +110,13 @@ def _step(
         "claim_age_s": None if age is None else round(age),
         "timeout_s": timeout_of(step, workflow) if running else None,
         "expects": texts.expects if texts is not None else None,
-        "input": hide(step_input(detail, step, context).text),
+        "input": step_input(detail, step, context).text,
         "missing_keys": list(missing_keys(detail, step)),
-        "output": None if output is None else hide(output),
+        "output": output,
     }
 
 
-def _story(story: Story, detail: RunDetail, hide: Callable[[str], str]) -> dict[str, Any]:
+def _story(story: Story, detail: RunDetail) -> dict[str, Any]:
     output = detail.story_outputs.get(story.id)
     return {
         "id": story.id,
@@ -130,12 +126,12 @@ def _story(story: Story, detail: RunDetail, hide: Callable[[str], str]) -> dict[
         "status": story.status,
         "retry_count": story.retry_count,
         "max_retries": story.max_retries,
-        "output": None if output is None else hide(output),
+        "output": output,
         "updated_at": iso(story.updated_at),
     }
 
 
-def _event(event: Event, workflow: str, hide: Callable[[str], str]) -> dict[str, Any]:
+def _event(event: Event, workflow: str) -> dict[str, Any]:
     from farmtui.antfarm.workflows import short_agent
 
     return {
@@ -148,36 +144,5 @@ def _event(event: Event, workflow: str, hide: Callable[[str], str]) -> dict[str,
         "agent_id": event.agent_id,
         "story": event.story,
         "story_title": event.story_title,
-        "detail": None if event.detail is None else hide(event.detail),
+        "detail": event.detail,
     }
-
-
-def _nothing(text: str) -> str:
-    return text
-
-
-def _hider(context: Mapping[str, Any]) -> Callable[[str], str]:
-    """Masks the secret values of a context wherever an agent repeated them."""
-    secrets = sorted(set(_secret_values(context, secret=False)), key=len, reverse=True)
-
-    def hide(text: str) -> str:
-        for secret in secrets:
-            text = text.replace(secret, MASK)
-        return text
-
-    return hide
-
-
-def _secret_values(value: object, *, secret: bool) -> list[str]:
-    if isinstance(value, Mapping):
-        return [
-            found
-            for key, held in value.items()
-            for found in _secret_values(held, secret=secret or is_secret_key(str(key)))
-        ]
-    if isinstance(value, list):
-        return [found for held in value for found in _secret_values(held, secret=secret)]
-    if secret and isinstance(value, str | int | float) and not isinstance(value, bool):
-        text = str(value)
-        return [text] if len(text) >= _LEAST_SECRET else []
-    return []

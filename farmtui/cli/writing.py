@@ -119,7 +119,7 @@ def planned(call: Call, make: Callable[[], Plan]) -> Plan:
     from farmtui.operations.plan import Refused
 
     try:
-        return make()
+        plan = make()
     except Refused as refusal:
         call.empty = {**call.empty, "outcome": "refused"}
         raise Stop(f"refused: {refusal}", Exit.FOUND) from None
@@ -127,6 +127,8 @@ def planned(call: Call, make: Callable[[], Plan]) -> Plan:
         raise Stop(str(error), Exit.FOUND) from None
     except Unreadable as error:
         raise Unread(str(error)) from None
+    call.hide_secrets_of(plan.run)
+    return plan
 
 
 def carry_out(call: Call, plan: Plan, asking: Asking) -> Done:
@@ -214,6 +216,7 @@ def _applied(call: Call, plan: Plan) -> Outcome:
     try:
         return call.farm.desk.apply(plan)
     except Refused as refusal:
+        call.empty = {**call.empty, "outcome": "refused"}
         raise Stop(f"refused: {refusal}", Exit.FOUND) from None
     except Unreadable as error:
         raise Unread(str(error)) from None

@@ -210,6 +210,40 @@ def test_without_crons_a_retry_is_refused_unless_asked_for(farm: Commands, runs:
     assert farm("resolve", "2", "--retry", "--yes", "--without-crons").code == 0
 
 
+@pytest.mark.parametrize("more", [(), ("--dry-run",), ("--yes",)])
+def test_no_answer_about_a_change_shows_a_secret(
+    more: tuple[str, ...], farm: Commands, runs: dict[str, str], gateway: StandInGateway
+) -> None:
+    context = {"api_key": "hunter2-hunter2", "why": "as hunter2-hunter2"}
+    farm.yard.execute("UPDATE runs SET context = ? WHERE id = ?", json.dumps(context), runs["human"])
+    farm.yard.execute(
+        "UPDATE steps SET output = ? WHERE id = ?",
+        f"hunter2-hunter2 and {gateway.secret} were refused, see https://x.test/#auth=abcdef",
+        farm.yard.step_id(runs["human"], "build"),
+    )
+    said = [
+        farm("escalations", "--json"),
+        farm("escalations"),
+        farm("show", runs["human"], "--json"),
+        farm("resolve", runs["human"], "--retry", "--guidance", f"not {gateway.secret}", "--json", *more),
+        farm("reset", runs["human"], str(gateway.secret), "--json"),
+        farm("reset", runs["human"], str(gateway.secret)),
+        farm("journal", "--json"),
+        farm("undo", "--json", *more),
+    ]
+    for told in said:
+        for secret in ("hunter2", str(gateway.secret), "abcdef"):
+            assert secret not in told.out + told.err
+    assert "were refused" in said[0].out
+
+
+def test_what_cannot_be_journalled_is_refused(farm: Commands, runs: dict[str, str]) -> None:
+    (farm.yard.state_dir / "farm").write_text("no folder")
+    told = farm("reset", runs["stale"], "build", "--yes", "--json")
+    assert (told.code, told.json["outcome"]) == (1, "refused")
+    assert step_row(farm, runs["stale"], "build")["status"] == "running"
+
+
 # ---------------------------------------------------------------- crons
 
 
