@@ -130,10 +130,10 @@ def _exists(path: Path) -> bool:
 
 
 def _absolute(path: Path) -> Path:
-    return Path.cwd() / path.expanduser()
+    return path.expanduser().absolute()
 
 
 def _expand(text: str, home: Path) -> Path:
     if text == "~" or text.startswith("~/"):
         return home / text[2:]
-    return Path.cwd() / text
+    return Path(text).absolute()

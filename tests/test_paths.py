@@ -95,3 +95,17 @@ def test_the_config_may_be_named_on_its_own(home: Path, tmp_path: Path) -> None:
 def test_a_tilde_in_the_environment_is_home(home: Path) -> None:
     found = locate(environ={"OPENCLAW_STATE_DIR": "~/claw"}, home=home)
     assert found.state_dir.path == home / "claw"
+
+
+def test_absolute_paths_need_no_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    named = tmp_path / "named" / "x.db"
+    environ = {"OPENCLAW_STATE_DIR": str(tmp_path / "state")}
+    assert locate(db=named, environ=environ, home=tmp_path).database.path == named
+    with pytest.raises(FileNotFoundError):
+        locate(db=Path("x.db"), environ=environ, home=tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert locate(db=Path("x.db"), environ=environ, home=tmp_path).database.path == tmp_path / "x.db"
