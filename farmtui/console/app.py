@@ -34,7 +34,7 @@ from farmtui.console.hints import Hints, hint_pieces
 from farmtui.console.keyqueue import OneKeyAtATime
 from farmtui.console.screen import FarmScreen
 from farmtui.console.signs import AsciiFilter, wants_ascii
-from farmtui.console.terminal import WATCH_S, TerminalWatch, on_signals
+from farmtui.console.terminal import WATCH_S, TerminalDriver, TerminalWatch, on_signals
 from farmtui.console.themes import THEMES, default_theme
 from farmtui.resources import resource_folder
 from farmtui.state import RunDetail
@@ -108,7 +108,9 @@ class FarmApp(OneKeyAtATime, App[int]):
     ) -> None:
         environ = os.environ if environ is None else environ
         self._ascii = AsciiFilter(enabled=wants_ascii(environ))
-        super().__init__(css_path=sorted(resource_folder("styles").glob("*.tcss")))
+        super().__init__(
+            driver_class=TerminalDriver, css_path=sorted(resource_folder("styles").glob("*.tcss"))
+        )
         self.animation_level = "none"
         self.farm = farm
         self.clock: Clock = clock or SystemClock()

@@ -130,7 +130,7 @@ def _findings(view: View, *, short: bool = False) -> tuple[Piece, ...]:
 def _gateway(state: FarmState) -> tuple[Piece, ...]:
     listing, status = state.crons, state.sources.get(_CRONS)
     if status is None:
-        return (("gateway … asking", "muted"),)
+        return (("gateway not asked", "muted"),)
     if not status.ok or not listing.known:
         return (("gateway ", ""), ("✗ no answer", "alarm"))
     if listing.source is CronSource.STORE:

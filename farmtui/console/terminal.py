@@ -11,6 +11,9 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable
+from typing import Any
+
+from textual.drivers.linux_driver import LinuxDriver
 
 WATCH_S = 5.0
 
@@ -24,6 +27,30 @@ def on_signals(leave: Callable[[], None]) -> None:
             loop.add_signal_handler(number, leave)
         except (NotImplementedError, RuntimeError, ValueError):
             return
+
+
+class TerminalDriver(LinuxDriver):
+    """Textual's driver for terminals, held to what happens when one goes.
+
+    A hangup comes with SIGCONT, at which Textual's begins application mode a second time, on the dead
+    terminal; and once its writing thread has died there, the thirty-first write blocks the app for ever.
+    """
+
+    def _sigcont_application(self, *_: Any) -> None:
+        if self._must_signal_resume:  # only set where it was SIGTSTP that stopped us
+            super()._sigcont_application()
+
+    def write(self, data: str) -> None:
+        if self._writes:
+            super().write(data)
+
+    def close(self) -> None:
+        if self._writes:
+            super().close()
+
+    @property
+    def _writes(self) -> bool:
+        return self._writer_thread is not None and self._writer_thread.is_alive()
 
 
 class TerminalWatch:
