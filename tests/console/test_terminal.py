@@ -121,6 +121,34 @@ def test_a_terminal_that_goes_away_ends_it(console: Console) -> None:
     assert console.process.wait(30) is not None
 
 
+def test_going_on_without_having_been_stopped_begins_nothing_twice(console: Console) -> None:
+    """Textual's own driver begins application mode again, with threads of its own, at any SIGCONT."""
+    console.read_until(b"Dig the well")
+    threads = Path(f"/proc/{console.process.pid}/task")
+    if not threads.is_dir():
+        pytest.skip("needs /proc to count a process's threads")
+    while console.read(1.0):
+        pass
+    before = len(list(threads.iterdir())), console.output.count(MOUSE_ON)
+    console.process.send_signal(signal.SIGCONT)
+    while console.read(1.0):
+        pass
+    assert (len(list(threads.iterdir())), console.output.count(MOUSE_ON)) == before
+
+
+def test_a_hangup_that_goes_on_first_ends_it(console: Console, yard: Farmyard) -> None:
+    """The kernel sends SIGCONT with SIGHUP, in either order, while the board is being redrawn."""
+    console.read_until(b"Dig the well")
+    os.close(console.master)
+    for round_ in range(40):
+        if console.process.poll() is not None:
+            break
+        console.process.send_signal(signal.SIGCONT)
+        yard.execute("UPDATE runs SET task = ?", f"Dig the well, round {round_}")
+        time.sleep(0.05)
+    assert console.process.wait(20) is not None
+
+
 def test_a_terminal_that_goes_without_a_signal_ends_it(yard: Farmyard) -> None:
     """A terminal that does not control the process sends none: the watch has to notice."""
     console = Console(yard, controlled=False)
