@@ -73,6 +73,7 @@ class Sources:
         self._lock = threading.Lock()
         self._statuses: dict[str, SourceStatus] = {}
         self._rows = Rows((), 0, False)
+        self._index: Mapping[str, Run] = {}
         self._workflows: Mapping[str, Workflow] = {}
         self._acks: Mapping[str, Acknowledgement] = {}
         self._config: OpenClawConfig | None = None
@@ -134,6 +135,7 @@ class Sources:
             sources=statuses,
             unsafe_bind=self._config.unsafe_bind if self._config else None,
             readonly=self._readonly,
+            index=self._index,
         )
 
     @property
@@ -154,7 +156,7 @@ class Sources:
 
     def run(self, run_id: str) -> Run | None:
         """The run of that id as last read."""
-        return next((run for run in self._rows.runs if run.id == run_id), None)
+        return self._index.get(run_id)
 
     def close(self) -> None:
         """Let go of the database."""
@@ -163,13 +165,18 @@ class Sources:
     # ------------------------------------------------------------ each source
 
     def _poll_rows(self) -> None:
-        self._rows = self._reader.poll()
+        self._keep(self._reader.poll())
 
     def _poll_tally(self) -> None:
-        self._rows = self._reader.tally()
+        self._keep(self._reader.tally())
 
     def _poll_sweep(self) -> None:
-        self._rows = self._reader.sweep()
+        self._keep(self._reader.sweep())
+
+    def _keep(self, rows: Rows) -> None:
+        if rows is not self._rows:
+            self._rows = rows
+            self._index = {run.id: run for run in rows.runs}
 
     def _poll_events(self) -> None:
         self._log.poll()

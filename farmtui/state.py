@@ -475,6 +475,7 @@ class FarmState:
         sources: by name.
         last_claims: when each agent (by agent_id) last claimed, as far back as the event log was read.
         unsafe_bind: what the gateway is bound to where that is more than loopback.
+        index: the runs by id, for who asks often; empty where nobody made one.
     """
 
     seq: int
@@ -490,7 +491,10 @@ class FarmState:
     sources: Mapping[str, SourceStatus] = field(default_factory=dict)
     unsafe_bind: str | None = None
     readonly: bool = False
+    index: Mapping[str, Run] = field(default_factory=dict, compare=False, repr=False)
 
     def run(self, run_id: str) -> Run | None:
         """The run of that full id."""
+        if self.index:
+            return self.index.get(run_id)
         return next((run for run in self.runs if run.id == run_id), None)

@@ -44,10 +44,16 @@ def need_terminal(call: Call, instead: str) -> None:
         raise Usage("--json needs a command, such as farm runs --json")
     if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
         raise Usage(f"the console needs a terminal; {instead}")
+    if not is_terminal(sys.stderr):
+        raise Usage(f"the console draws on standard error, which is no terminal here; {instead}")
 
 
 def run_console(farm: Farm, *, clock: Clock, readonly: bool, mouse: bool, environ: Mapping[str, str]) -> int:
-    """Show a farm until the operator leaves; returns the exit code."""
+    """Show a farm until the operator leaves; returns the exit code.
+
+    Raises:
+        Exception: whatever nobody handled inside the console, once the terminal is itself again.
+    """
     early = EarlyFarm(farm)
     try:
         from farmtui.console.app import FarmApp
@@ -56,6 +62,8 @@ def run_console(farm: Farm, *, clock: Clock, readonly: bool, mouse: bool, enviro
         code = app.run(mouse=mouse)
     finally:
         farm.stop()
+    if app.fault is not None:
+        raise app.fault
     if app.return_code:
         return Exit.FAULT
     return Exit.FINE if code is None else code

@@ -263,10 +263,12 @@ ACTIONS: tuple[Action, ...] = (
     Action(
         "filter",
         "slash",
-        "filter the list; in long texts: search",
+        "filter the list",
         hint="filter",
+        screens=_in(*(screen for screen in SCREENS if screen != RUN)),
         rank=5,
     ),
+    Action("search", "slash", "search the text", hint="search", screens=_in(RUN), rank=5),
     Action("next", "n", "next match", screens=_in(RUN)),
     Action("previous", "N", "previous match", screens=_in(RUN)),
     Action("mark", "space", "mark or unmark the row", hint="mark", screens=_in(CRONS), rank=4),

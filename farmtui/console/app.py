@@ -204,6 +204,15 @@ class FarmApp(OneKeyAtATime, App[int]):
         """End as by `q`, from a signal or where the terminal is gone."""
         self.exit(0)
 
+    @property
+    def fault(self) -> Exception | None:
+        """What ended the app, where that was an exception that nobody handled."""
+        return self._exception
+
+    def _fatal_error(self) -> None:
+        # Textual's own would print a traceback with every local variable: the farm's data, secrets and all.
+        self._close_messages_no_wait()
+
     def _watch_terminal(self) -> None:
         if self._terminal.lost:
             self.leave()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -25,7 +26,7 @@ from farmtui.console.timeline_view import TimelineView
 from farmtui.console.tones import Piece
 from farmtui.medic.look import timeout_of
 from farmtui.state import Finding, Lane, Run, RunDetail, Step
-from farmtui.text import safe_line
+from farmtui.text import safe_line, secret_values, without
 
 if TYPE_CHECKING:
     from farmtui.farm import View
@@ -200,6 +201,13 @@ class RunScreen(FarmScreen):
         self._show_tabs()
 
     def _picture(self) -> Picture:
+        """What the tab shows, without the values of secret context keys wherever they are repeated."""
+        picture = self._open_picture()
+        if self._detail is None:
+            return picture
+        return replace(picture, text=without(secret_values(self._detail.context), picture.text))
+
+    def _open_picture(self) -> Picture:
         detail, entry, now = self._detail, self._chosen, self._now
         if detail is None:
             if self._error is not None:
@@ -308,7 +316,7 @@ class RunScreen(FarmScreen):
 
     # ------------------------------------------------------------ searching
 
-    def do_filter(self) -> None:
+    def do_search(self) -> None:
         """Ask for what to search the text for."""
         search = self.query_one(SearchLine)
         search.value = self._text.pattern

@@ -229,6 +229,24 @@ async def test_hostile_text_never_reaches_the_terminal_raw() -> None:
             await press(app, pilot, "tab")
 
 
+async def test_a_secret_of_the_context_is_shown_nowhere_it_is_repeated() -> None:
+    found = detail_of(busy_view())
+    leaked = "pushed with hunter2hunter2 as agreed"
+    found = replace(
+        found,
+        context={**found.context, "deploy_password": "hunter2hunter2"},
+        step_texts={key: StepText(leaked, leaked, leaked) for key in found.step_texts},
+        events=tuple(replace(event, detail=leaked) for event in found.events),
+        progress=replace(found.progress, text=leaked) if found.progress else None,
+    )
+    async with run_screen((120, 40), detail=found) as (app, _, pilot):
+        await press(app, pilot, "g")
+        assert "pushed with •••" in text_of(app)
+        for _ in range(5):
+            assert "hunter2" not in text_of(app)
+            await press(app, pilot, "tab")
+
+
 async def test_ten_megabytes_of_output_open_and_scroll() -> None:
     view = busy_view()
     found = detail_of(view)

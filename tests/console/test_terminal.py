@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -25,7 +25,14 @@ MOUSE_ON = b"\x1b[?1000h"
 class Console:
     """`farm` as a process on a pty of its own."""
 
-    def __init__(self, yard: Farmyard, *options: str, controlled: bool = True) -> None:
+    def __init__(
+        self,
+        yard: Farmyard,
+        *options: str,
+        controlled: bool = True,
+        program: Sequence[str] = ("-m", "farmtui"),
+        stderr: int | None = None,
+    ) -> None:
         self.master, slave = pty.openpty()
         self.output = b""
         environ = {
@@ -38,10 +45,10 @@ class Console:
             "LINES": "24",
         }
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "farmtui", "--state-dir", str(yard.state_dir), "--no-gateway", *options],
+            [sys.executable, *program, "--state-dir", str(yard.state_dir), "--no-gateway", *options],
             stdin=slave,
             stdout=slave,
-            stderr=slave,
+            stderr=slave if stderr is None else stderr,
             env=environ,
             start_new_session=True,
             preexec_fn=_control_terminal if controlled else None,
@@ -160,6 +167,31 @@ def test_a_terminal_that_goes_without_a_signal_ends_it(yard: Farmyard) -> None:
         if console.process.poll() is None:
             console.process.kill()
             console.process.wait()
+
+
+def test_a_fault_inside_ends_in_one_line(yard: Farmyard) -> None:
+    """Textual's own way out prints a traceback with every local variable, secrets and all."""
+    faulty = (
+        "import sys; from farmtui.console.board import BoardScreen\n"
+        "def show(*_): secret = 's3cret-token'; raise LookupError('of no use to an operator')\n"
+        "BoardScreen.show = show\n"
+        "from farmtui.__main__ import main; sys.exit(main())"
+    )
+    console = Console(yard, program=("-c", faulty))
+    assert console.wait() == 70
+    said = console.output.rpartition(ALTERNATE_SCREEN_OFF)[2]
+    assert b"a fault of farm's own: LookupError" in said
+    assert b"Traceback" not in said
+    assert b"s3cret" not in console.output
+
+
+def test_a_redirected_standard_error_is_refused_in_words(yard: Farmyard, tmp_path: Path) -> None:
+    """Textual draws on it: the screen would stay blank."""
+    with (tmp_path / "errors").open("wb+") as errors:
+        console = Console(yard, stderr=errors.fileno())
+        assert console.wait() == 2
+        errors.seek(0)
+        assert b"standard error" in errors.read()
 
 
 def test_the_mouse_can_be_left_to_the_terminal(yard: Farmyard) -> None:
