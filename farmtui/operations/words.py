@@ -8,23 +8,35 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from farmtui.antfarm.detail import parse_context
 from farmtui.clock import iso
 from farmtui.operations.journal import JournalEntry
 from farmtui.operations.plan import CronAction, CronCall, Edit, Outcome, Plan, RowChange, SqlValue
 from farmtui.operations.undo import refusal
-from farmtui.text import cells, mask_text, pad, safe_line
+from farmtui.text import cells, mask_text, pad, safe_line, secret_values, without
 
 _SUBJECT_CELLS, _WHAT_CELLS = 24, 17
 _VALUE_CELLS = 300
 
 
 def describe(plan: Plan) -> tuple[tuple[str, str], ...]:
-    """A plan as (label, text) rows: why, will, then, undo. Each text is one safe line."""
+    """A plan as (label, text) rows: why, will, then, undo.
+
+    Each text is one safe line, without the values of secret keys of a context that is changed.
+    """
     rows = [("why", _line(plan.reason))]
     rows += [("will", line) for line in _will(plan)]
     rows += [("then", _line(note)) for note in plan.notes]
     rows += [("undo", line) for line in _undo(plan)]
-    return tuple(rows)
+    secrets = frozenset().union(*map(_secrets_in, plan.changes))
+    return tuple((label, without(secrets, text)) for label, text in rows)
+
+
+def _secrets_in(change: RowChange) -> frozenset[str]:
+    if (change.table, change.column) != ("runs", "context") or not isinstance(change.before, str):
+        return frozenset()
+    context, _ = parse_context(change.before)
+    return secret_values(context)
 
 
 def describe_outcome(outcome: Outcome) -> tuple[tuple[str, str], ...]:

@@ -102,3 +102,19 @@ def test_long_values_are_cropped_in_the_dialog(yard: Farmyard) -> None:
     plan = desk_on(yard.paths, ListedCrons([job("relay", "build")])).retry(run)
     assert max(len(line) for _, line in describe(plan)) < 400
     assert describe(replace(plan, reason="y" * 1_000_000))[0][1].endswith("…")
+
+
+def test_a_secret_of_the_context_is_not_repeated_by_a_plan(yard: Farmyard) -> None:
+    run = yard.add_run(
+        "relay",
+        status="failed",
+        context={"deploy_password": "hunter2hunter2"},
+        steps=[
+            StepRow("build", status="failed", output="could not log in with hunter2hunter2", retry_count=3),
+            StepRow("close", input="Close it. {{verify_feedback}}"),
+        ],
+    )
+    plan = desk_on(yard.paths, ListedCrons()).retry(run, "use hunter2hunter2 with care", without_crons=True)
+    told = " ".join(text for _, text in describe(plan))
+    assert "hunter2" not in told
+    assert "with care" in told
