@@ -45,7 +45,10 @@ def need_terminal(call: Call, instead: str) -> None:
     if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
         raise Usage(f"the console needs a terminal; {instead}")
     if not is_terminal(sys.stderr):
-        raise Usage(f"the console draws on standard error, which is no terminal here; {instead}")
+        words = f"the console draws on standard error, which is no terminal here; {instead}"
+        # Errors go to where nobody may be looking; what is a terminal is standard output.
+        print(f"farm: {words}", flush=True)
+        raise Usage(words)
 
 
 def run_console(farm: Farm, *, clock: Clock, readonly: bool, mouse: bool, environ: Mapping[str, str]) -> int:

@@ -313,6 +313,17 @@ def action_for(key: str, screen: str, view: View | None, target: Target, readonl
     return next(possible, found[0] if found else None)
 
 
+def not_here(key: str) -> str:
+    """What is said to a key of the registry where no action has it: which screens it is for."""
+    screens = {name for action in ACTIONS if key in (action.key, *action.keys) for name in action.screens}
+    keys = {action.id: action.key for action in ACTIONS}
+    # A run has no number: it is opened.
+    places = " and ".join(
+        f"{keys[name]} {name}" if name in keys else "a run" for name in SCREENS if name in screens
+    )
+    return f"{shown_key(key)} does nothing here; it is for {places}"
+
+
 def all_keys() -> tuple[str, ...]:
     """Every key of the registry, once."""
     return tuple(dict.fromkeys(key for action in ACTIONS for key in (action.key, *action.keys)))

@@ -28,6 +28,7 @@ from farmtui.console.actions import (
     Action,
     Target,
     action_for,
+    not_here,
 )
 from farmtui.console.clipboard import copy
 from farmtui.console.hints import Hints, hint_pieces
@@ -49,6 +50,7 @@ DialogType = TypeVar("DialogType", bound=Screen[Any])
 TICK_S = 5.0
 LIVELY_TICK_S = 1.0
 MESSAGE_S = 12.0
+NOT_HERE_S = 4.0
 
 # Imported when first gone to: none but the board is needed for the first paint.
 _SCREENS: Mapping[str, str] = {
@@ -175,6 +177,10 @@ class FarmApp(OneKeyAtATime, App[int]):
             screen.show(self.view, now)
         self.show_hints()
 
+    def on_resize(self) -> None:
+        """What was left out or shortened for the former width is chosen anew, once the new one is known."""
+        self.call_after_refresh(self.show_all)
+
     def _tick(self) -> None:
         # Farm publishes as often: what it has just shown is not drawn twice.
         if time.monotonic() - self._heard_at >= TICK_S:
@@ -273,6 +279,8 @@ class FarmApp(OneKeyAtATime, App[int]):
         action = action_for(key, room.NAME, self.view, target, self.readonly)
         if action is not None:
             self.run_action_on(action, target)
+        elif not self._message_stays:
+            self.say(not_here(key), "muted", seconds=NOT_HERE_S)
 
     def run_action_on(self, action: Action, target: Target) -> None:
         """Do an action for a target, or say why it cannot be done."""

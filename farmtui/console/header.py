@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from farmtui.console.line import Line
 from farmtui.console.signs import LANE_SIGNS
 from farmtui.console.tones import Piece, width_of
 from farmtui.state import CronSource, FarmState, Lane, SourceStatus
-from farmtui.text import safe_line
+from farmtui.text import cells, safe_line
 
 if TYPE_CHECKING:
     from farmtui.farm import View
@@ -25,6 +26,8 @@ SILENCE_S = 15.0
 _DATABASE, _CRONS = "database", "crons"
 _HOST_CELLS = 16
 _PATH_CELLS = 40
+# The folders of an absolute path, up to the name of the file.
+_FOLDERS = re.compile(r"(?<![\w.~…])~?/(?:[^/\s]+/)+(?=[^/\s])")
 _LANE_TONES = {
     Lane.RUNNING: "running",
     Lane.PENDING: "pending",
@@ -218,8 +221,11 @@ def _trouble(status: SourceStatus, now: datetime, width: int) -> str:
     room = width - len(f"{name} not readable{since} ().{old}")
     if room < -3 and shown:
         old = f" This is {shown} old."
-    # The reason gives way: how old the picture is must stay.
-    reason = f" ({safe_line(status.error or '', room)})" if room > 8 else ""
+    # The reason gives way, and before it the folders in it: how old the picture is must stay.
+    error = status.error or ""
+    if cells(error) > room:
+        error = _FOLDERS.sub("…/", error)
+    reason = f" ({safe_line(error, room)})" if room > 8 else ""
     return f"{name} not readable{since}{reason}.{old}"
 
 

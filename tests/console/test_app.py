@@ -436,3 +436,25 @@ async def test_what_follows_a_colon_at_once_is_for_the_palette() -> None:
         await settled(app)
         assert "quart" in text_of(app)
         assert not app._exit
+
+
+async def test_a_resized_header_says_at_once_what_there_is_room_for() -> None:
+    async with shown(busy_view(), size=(60, 20)) as (app, _, pilot):
+        assert "gateway" not in text_of(app)
+        await pilot.resize_terminal(160, 45)
+        await settled(app)
+        assert "gateway" in text_of(app).splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ("X", "X does nothing here; it is for 4 medic and 5 crons"),
+        ("f", "f does nothing here; it is for a run"),
+        ("space", "Space does nothing here; it is for 5 crons"),
+    ],
+)
+async def test_a_key_of_other_screens_says_where_it_does_something(key: str, words: str) -> None:
+    async with shown(busy_view()) as (app, _, pilot):
+        await press(app, pilot, key)
+        assert words in text_of(app)

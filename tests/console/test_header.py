@@ -169,3 +169,12 @@ def test_hostile_names_stay_on_the_line() -> None:
 def test_stale_counts_from_the_last_good_read() -> None:
     view = with_source(busy_view(), replace(failing(), read_at=NOW - timedelta(hours=2, minutes=5)))
     assert "▲ stale 2h 05m" in header(view)
+
+
+def test_the_reason_in_the_banner_is_not_lost_to_the_path_before_it() -> None:
+    error = "/home/op/somewhere/.openclaw/antfarm/antfarm.db is not an SQLite database"
+    status = SourceStatus("database", ago(minutes=4), error, ago(minutes=2))
+    line = banner(with_source(busy_view(), status), width=100)
+    assert "(…/antfarm.db is not an" in line
+    assert line.endswith("What you see is 4m old.")
+    assert error in banner(with_source(busy_view(), status), width=160)

@@ -192,6 +192,8 @@ def test_a_redirected_standard_error_is_refused_in_words(yard: Farmyard, tmp_pat
         assert console.wait() == 2
         errors.seek(0)
         assert b"standard error" in errors.read()
+    # Where the operator looks, too: what was redirected may be /dev/null.
+    assert b"standard error" in console.output
 
 
 def test_the_mouse_can_be_left_to_the_terminal(yard: Farmyard) -> None:
