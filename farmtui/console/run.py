@@ -23,10 +23,10 @@ from farmtui.console.screen import FarmScreen
 from farmtui.console.signs import LANE_WORDS, sign
 from farmtui.console.timeline import Entry
 from farmtui.console.timeline_view import TimelineView
-from farmtui.console.tones import Piece
+from farmtui.console.tones import Piece, width_of
 from farmtui.medic.look import timeout_of
 from farmtui.state import Finding, Lane, Run, RunDetail, Step
-from farmtui.text import safe_line, secret_values, without
+from farmtui.text import cells, crop, safe_line, secret_values, without
 
 if TYPE_CHECKING:
     from farmtui.farm import View
@@ -240,6 +240,10 @@ class RunScreen(FarmScreen):
         if self.size.width < _WIDE:
             keys = ""
         right = " · ".join(part for part in (self._text.status_text, keys) if part)
+        # The note gives way to the tabs, what the keys do first.
+        room = self.size.width - width_of(pieces) - 4
+        if cells(right) > room:
+            right = crop(self._text.status_text, max(room, 0))
         self.query_one("#run-tabs", LineView).show([(" ", ""), *pieces], [(f"{right} ", "muted")])
 
     # ------------------------------------------------------------ reading

@@ -258,6 +258,15 @@ async def test_ten_megabytes_of_output_open_and_scroll() -> None:
         assert len(list(app.screen.walk_children())) < 30
 
 
+@pytest.mark.parametrize("width", [60, 80, 120])
+async def test_what_a_search_found_does_not_cover_the_tabs(width: int) -> None:
+    async with run_screen((width, 24)) as (app, _, pilot):
+        await press(app, pilot, "slash", *"nowhere", "enter")
+        (tabs,) = (line for line in text_of(app).splitlines() if "Context" in line)
+        assert "Events" in tabs
+        assert "no “nowhere”" in tabs
+
+
 async def test_a_disabled_action_says_why() -> None:
     async with run_screen() as (app, _, pilot):
         await press(app, pilot, "g", "R")
