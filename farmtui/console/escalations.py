@@ -15,7 +15,7 @@ from farmtui.console.table import Cell, Column
 from farmtui.console.tones import Piece
 from farmtui.operations.plan import Plan, Refused
 from farmtui.state import Escalation, Run, RunDetail
-from farmtui.text import safe_line
+from farmtui.text import safe_line, secret_values, without
 
 if TYPE_CHECKING:
     from farmtui.farm import View
@@ -90,14 +90,17 @@ class EscalationsScreen(ListScreen[Escalation]):
             [(f" {_label(chosen)} {safe_line(chosen.workflow)}  {safe_line(chosen.task)}", "head")]
         )
         rows = facts(chosen, view.state.acknowledgements.get(chosen.run), now)
+        secrets: frozenset[str] = frozenset()
         if self._error is not None:
             rows.append(("tried", f"could not be read: {self._error}"))
         elif self._detail is None or self._detail.run.id != chosen.run:
             rows.append(("tried", "reading …"))
         else:
             rows += history(chosen, self._detail, now)
+            secrets = secret_values(self._detail.context)
         rows += self._retry_rows()
-        self.text.show(as_text(rows), key=chosen.run, hang=HANG)
+        # Outputs and feedback repeat what an agent was given.
+        self.text.show(without(secrets, as_text(rows)), key=chosen.run, hang=HANG)
 
     def _retry_rows(self) -> list[tuple[str, str]]:
         if self._preview is None:

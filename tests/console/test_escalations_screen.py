@@ -64,6 +64,19 @@ async def test_what_a_retry_resets_and_creates_is_told_beforehand() -> None:
         assert ("retry", "run-209", None) in farm.desk.asked
 
 
+async def test_secrets_of_the_context_are_not_repeated() -> None:
+    view = busy_view()
+    async with shown(view, (100, 30)) as (app, farm, pilot):
+        prepare(farm, view)
+        found = failed_detail(view)
+        feedback = "the push with s3cret-token-77 was refused"
+        context = {**found.context, "api_token": "s3cret-token-77", "verify_feedback": feedback}
+        farm.details["run-209"] = replace(found, context=context)
+        await press(app, pilot, "3")
+        await until(lambda: "the push with •••••• was refused" in text_of(app))
+        assert "s3cret-token-77" not in text_of(app)
+
+
 async def test_a_retry_that_is_not_possible_says_why() -> None:
     view = busy_view()
     async with shown(view, (100, 30)) as (app, farm, pilot):
