@@ -318,7 +318,7 @@ def not_here(key: str) -> str:
     screens = {name for action in ACTIONS if key in (action.key, *action.keys) for name in action.screens}
     keys = {action.id: action.key for action in ACTIONS}
     # A run has no number: it is opened.
-    places = " and ".join(
+    places = ", ".join(
         f"{keys[name]} {name}" if name in keys else "a run" for name in SCREENS if name in screens
     )
     return f"{shown_key(key)} does nothing here; it is for {places}"

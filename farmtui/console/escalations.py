@@ -10,6 +10,7 @@ from farmtui.clock import age
 from farmtui.console.actions import ESCALATIONS, Target
 from farmtui.console.background import Answered, Asker
 from farmtui.console.escalation_text import HANG, as_text, facts, history, retry_rows
+from farmtui.console.header import was_read
 from farmtui.console.listscreen import ListScreen
 from farmtui.console.table import Cell, Column
 from farmtui.console.tones import Piece
@@ -65,6 +66,8 @@ class EscalationsScreen(ListScreen[Escalation]):
         return {each.run: each for each in found}
 
     def summary(self, view: View, now: datetime) -> list[Piece]:
+        if not was_read(view.state):
+            return [(" Not known who waits for a human: the database was not read", "warning")]
         found = view.judgement.escalations
         waiting = sum(not each.acknowledged for each in found)
         words = (

@@ -72,7 +72,7 @@ def _parts(view: View, now: datetime, readonly: bool, silent_s: float) -> list[P
     parts = [
         Part(((safe_line(state.host.split(".")[0], _HOST_CELLS), "strong"),), rank=3),
         Part((_freshness(state, now, silent_s),)),
-        Part(humans := _humans(lanes[Lane.HUMAN] if _was_read(state) else None), short=humans[:2]),
+        Part(humans := _humans(lanes[Lane.HUMAN] if was_read(state) else None), short=humans[:2]),
         Part(_findings(view), short=_findings(view, short=True)),
     ]
     if readonly:
@@ -102,7 +102,8 @@ def _freshness(state: FarmState, now: datetime, silent_s: float) -> Piece:
     return "● live", "done"
 
 
-def _was_read(state: FarmState) -> bool:
+def was_read(state: FarmState) -> bool:
+    """Whether the database was ever read: without that, no number about runs is true."""
     status = state.sources.get(_DATABASE)
     return status is not None and status.read_at is not None
 
@@ -118,7 +119,7 @@ def _humans(count: int | None) -> tuple[Piece, ...]:
 
 def _findings(view: View, *, short: bool = False) -> tuple[Piece, ...]:
     judgement = view.judgement
-    if not _was_read(view.state):
+    if not was_read(view.state):
         return (("⚕ ?" if short else "⚕ ? not all checked", "warning"),)
     found = sum(1 for finding in judgement.findings if not finding.acknowledged)
     if found:

@@ -449,7 +449,7 @@ async def test_a_resized_header_says_at_once_what_there_is_room_for() -> None:
 @pytest.mark.parametrize(
     ("key", "words"),
     [
-        ("X", "X does nothing here; it is for 4 medic and 5 crons"),
+        ("X", "X does nothing here; it is for 4 medic, 5 crons"),
         ("f", "f does nothing here; it is for a run"),
         ("space", "Space does nothing here; it is for 5 crons"),
     ],

@@ -8,7 +8,7 @@ import pytest
 
 from farmtui.farm import View
 from farmtui.operations.plan import CronAction, CronCall, Plan, Refused, RowChange
-from farmtui.state import Acknowledgement, Tally
+from farmtui.state import Acknowledgement, SourceStatus, Tally
 from tests.console.details import HOSTILE, RAW, PlayedDesk, failed_detail
 from tests.console.support import (
     SIZES,
@@ -75,6 +75,16 @@ async def test_secrets_of_the_context_are_not_repeated() -> None:
         await press(app, pilot, "3")
         await until(lambda: "the push with •••••• was refused" in text_of(app))
         assert "s3cret-token-77" not in text_of(app)
+
+
+async def test_an_unread_database_does_not_pass_for_an_empty_inbox() -> None:
+    view = a_view([])
+    absent = SourceStatus("database", None, "there is no antfarm.db", ago(minutes=2))
+    state = replace(view.state, sources={**view.state.sources, "database": absent})
+    async with shown(replace(view, state=state)) as (app, _, pilot):
+        await press(app, pilot, "3")
+        assert "Not known who waits for a human" in text_of(app)
+        assert "Nothing waits" not in text_of(app)
 
 
 async def test_a_retry_that_is_not_possible_says_why() -> None:
