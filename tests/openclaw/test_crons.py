@@ -130,7 +130,7 @@ def test_tls_with_the_gateways_own_certificate_and_no_other(
 
     (state / "gateway" / "tls").mkdir(parents=True)
     shutil.copy(certificate[0], state / "gateway" / "tls" / "gateway-cert.pem")
-    assert crons.list().source is CronSource.WEBSOCKET
+    assert crons.list(timeout=20).source is CronSource.WEBSOCKET
 
     other = ssl.get_default_verify_paths().cafile
     if other is not None:
